@@ -14,7 +14,7 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
-use crate::sync::is_in_step;
+use crate::sync::{Point, is_in_step, pass};
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
 use crate::txn::{Conflict, Outcome, RunOptions, Tx, TxnRunner};
@@ -192,7 +192,11 @@ impl<P: Protocol> Session<P> {
         unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
-        self.core.single_read(&self.inner.engine, table, key, unit, copy)
+        let seen = self.core.single_read(&self.inner.engine, table, key, unit, copy);
+        if seen.is_some() {
+            pass(Point::Unpinned);
+        }
+        seen
     }
 
     pub(crate) fn inner(&self) -> &Handle<P> {

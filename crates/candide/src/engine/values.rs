@@ -27,9 +27,6 @@ use crate::record::{Named, long};
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
 
-/// The largest number of staged values that are looked through for one.
-const LOOKED_THROUGH_MAX: usize = 16;
-
 /// A value that a commit has replaced.
 #[derive(Debug)]
 pub struct Replaced {
@@ -66,17 +63,18 @@ impl Values {
         self.staged.len()
     }
 
-    /// Returns the number of words in a log's record of the blocks that the attempt has staged.
-    pub(crate) fn logged_words(&self) -> usize {
+    /// Makes the values ready for [`Values::has_staged`], at the begin of a commit that is logged.
+    /// Returns the number of words in the log's record of the blocks that the attempt has staged.
+    pub(crate) fn prepare_to_log(&mut self) -> usize {
+        self.staged.sort_unstable_by_key(Value::word);
         let blocks = self.staged.iter().filter(|value| value.is_block());
         let words = |value: &Value| 1 + long::len(value.word(), self).div_ceil(size_of::<u64>());
         blocks.map(words).sum()
     }
 
-    /// Returns whether the attempt may have staged the value that a word names.
-    pub(crate) fn may_have_staged(&self, word: u64) -> bool {
-        self.staged.len() > LOOKED_THROUGH_MAX
-            || self.staged.iter().any(|value| value.word() == word)
+    /// Returns whether the attempt, which commits, has staged the value that a word names.
+    pub(crate) fn has_staged(&self, word: u64) -> bool {
+        self.staged.binary_search_by_key(&word, Value::word).is_ok()
     }
 
     /// Keeps a value until the attempt ends, and returns the word that names it.

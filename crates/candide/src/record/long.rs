@@ -49,6 +49,10 @@ const BORN: usize = 1;
 /// The timestamp of a value that no commit has installed.
 pub(super) const NOT_INSTALLED: u64 = u64::MAX;
 
+/// Whether a block loses its bytes when it is freed, so that tests notice a word that is followed
+/// too late.
+const TAKES_BYTES: bool = cfg!(test);
+
 /// Returns the word that has these bytes; `None` if it has no room for them.
 #[inline]
 pub(crate) fn short_word(bytes: &[u8]) -> Option<u64> {
@@ -184,7 +188,11 @@ fn length(block: Block) -> usize {
 pub(super) fn free(word: u64, memory: &LongMemory, caches: &mut Vec<Option<Cache>>) {
     let block = block_of(word);
     // SAFETY: the block is allocated, and the caller's (BL1). Relaxed: BL3.
-    let kind = unsafe { block.word(KIND_AND_LENGTH) }.load(Ordering::Relaxed) >> 32;
+    let first = unsafe { block.word(KIND_AND_LENGTH) };
+    let kind = first.load(Ordering::Relaxed) >> 32;
+    if TAKES_BYTES {
+        first.store(kind << 32, Ordering::Relaxed);
+    }
     memory.free(block, LongKind(kind as u32), caches);
 }
 

@@ -224,6 +224,9 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
 
 /// An update that sets a column whose values have any length, or that guards it, as
 /// [`Column::set`](crate::Column::set) and [`Column::equals`](crate::Column::equals) make it.
+///
+/// The operation that takes the update asks the given value for its bytes more than once. A value
+/// that then has none, or has some although it had none before, may make the operation panic.
 #[derive(Clone, Copy)]
 pub struct LongUpdate<R, V> {
     place: Place,

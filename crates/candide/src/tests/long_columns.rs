@@ -1,18 +1,21 @@
 //! Tests of rows with strings and bytes of any length.
 
+#[cfg(not(sanitized))]
 mod files;
 mod guards;
+mod histories;
 #[cfg(feature = "json")]
 mod json;
+mod model;
 mod outside;
 mod views;
 
-use super::waiting::eventually;
+use super::blocks::settled;
+use super::interleaving::acting;
 use crate::engine::{Protocol, Versioned};
-use crate::record::value::names_value;
-use crate::{Abort, Database, Occ, Session, Table, Whole};
+use crate::sync::Point;
+use crate::{Abort, Database, Occ, Session, Table, Tx, Whole};
 use candide_derive::Record;
-use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
@@ -63,31 +66,9 @@ impl User {
     }
 }
 
-/// Returns the number of blocks that rows name, older versions included, and that of blocks in use.
-fn blocks<P: Protocol>(db: &Database<P>, users: &Table<User, P>) -> (usize, usize) {
-    let (engine, core) = (&db.inner.engine, users.core());
-    let mut named = BTreeSet::new();
-    core.index.for_each(&mut |record| {
-        for at in core.layout.cells(record) {
-            P::each_row(&engine.clock, at, &mut |payload| {
-                let words = core.layout.named().iter();
-                for word in words.filter(|word| usize::from(word.unit) == at.unit()) {
-                    let word = crate::engine::word_in(payload, word.word.into());
-                    named.extend(names_value(word).then_some(word));
-                }
-            });
-        }
-    });
-    (named.len(), engine.long_memory().unwrap().in_use() as usize)
-}
-
 /// Waits until the blocks in use are those that these rows name, which are all rows.
-fn settle<P: Protocol>(db: &Database<P>, users: &Table<User, P>, rows: &[User]) {
-    let count = rows.iter().map(User::blocks).sum();
-    eventually("the end of the blocks that were replaced", || {
-        db.run(|_| Ok(())).unwrap();
-        blocks(db, users) == (count, count)
-    });
+fn settle<P: Protocol>(db: &Database<P>, rows: &[User]) {
+    settled(db, || rows.iter().map(User::blocks).sum());
 }
 
 fn scene<P: Protocol>() -> (Database<P>, Table<User, P>) {
@@ -125,7 +106,37 @@ fn values_of_all_lengths_are_read_as_they_were_written<P: Protocol>() {
     quiescent.sort_by_key(|row| row.id);
     assert_eq!(quiescent, rows);
     db.run(|tx| users.clear(tx)).unwrap();
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
+}
+
+protocol_tests!(concurrent: the_value_of_a_single_read_is_made_before_the_pin_ends);
+/// As soon as the reader is not pinned any more, its block is freed and used for another text.
+fn the_value_of_a_single_read_is_made_before_the_pin_ends<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let users = db.table::<User>("users").unwrap();
+    let row = User::new(4);
+    db.run(|tx| users.insert(tx, row.clone())).unwrap();
+    let mut session = db.session().unwrap();
+    let replace = || {
+        let (mut other, users) = (db.session().unwrap(), users.clone());
+        let epochs = db.inner.engine.epochs.clone();
+        move || {
+            for seed in 0..8 {
+                let name = text(100, seed);
+                let change = |tx: &Tx<'_, P>| {
+                    let rest = (User::PHOTO.set([7; 90]), User::HASH.set(Some(&[8; 90])));
+                    users.update(tx, 4, (User::NAME.set(&name), rest.0, rest.1))
+                };
+                other.run(change).unwrap();
+                epochs.pass();
+            }
+        }
+    };
+    let name = || users.get_now(&mut session, 4, User::NAME);
+    assert_eq!(acting(Point::Unpinned, replace(), name), Ok(Some(row.name)), "{}", P::NAME);
+    let photo = || users.get_now(&mut session, 4, (User::PHOTO, User::HASH));
+    let wanted = Ok(Some((vec![7; 90], Some(vec![8; 90]))));
+    assert_eq!(acting(Point::Unpinned, replace(), photo), wanted, "{}", P::NAME);
 }
 
 protocol_tests!(all: values_are_changed_by_updates_closures_and_whole_rows);
@@ -167,7 +178,7 @@ fn values_are_changed_by_updates_closures_and_whole_rows<P: Protocol>() {
         assert_eq!(session.run(|tx| users.read(tx, 5, Whole)).as_ref(), Ok(&row), "step {step}");
     }
     drop(session);
-    settle(&db, &users, &[row]);
+    settle(&db, &[row]);
 }
 
 protocol_tests!(all: a_change_of_other_columns_keeps_the_values);
@@ -181,7 +192,7 @@ fn a_change_of_other_columns_keeps_the_values<P: Protocol>() {
     db.run(|tx| users.modify(tx, 11, User::VISITS, |visits| *visits -= 10)).unwrap();
     let row = User { age: 41, ..row };
     assert_eq!(db.run(|tx| users.read(tx, 11, Whole)).as_ref(), Ok(&row));
-    settle(&db, &users, &[row]);
+    settle(&db, &[row]);
 }
 
 protocol_tests!(all: an_attempt_that_fails_leaves_the_values_and_no_block);
@@ -209,7 +220,7 @@ fn an_attempt_that_fails_leaves_the_values_and_no_block<P: Protocol>() {
     })
     .unwrap();
     assert_eq!(db.run(|tx| users.read(tx, 4, Whole)).as_ref(), Ok(&row));
-    settle(&db, &users, &[row]);
+    settle(&db, &[row]);
 }
 
 protocol_tests!(versioned: snapshots_read_the_values_of_their_time);
@@ -224,7 +235,7 @@ fn snapshots_read_the_values_of_their_time<P: Versioned>() {
     db.run(|tx| users.delete(tx, 6)).unwrap();
     assert_eq!(snapshot.run(|tx| users.read(tx, 6, Whole)), Ok(row));
     drop(snapshot);
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod anomalies;
 mod attempts;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod batches;
+#[cfg(not(any(loom, shuttle)))]
+mod blocks;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;
 #[cfg(not(any(loom, shuttle)))]
@@ -75,7 +77,7 @@ mod log;
 mod log_rounds;
 #[cfg(not(any(loom, shuttle)))]
 mod long;
-#[cfg(not(any(loom, shuttle, sanitized)))]
+#[cfg(not(any(loom, shuttle)))]
 mod long_columns;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod long_indexes;

@@ -177,7 +177,7 @@ impl<P: Protocol> State<P> {
         let State { attempt, writes, worker, log, .. } = self;
         let context = &mut Context::new(engine, worker);
         let log = log.as_deref_mut().expect("the database has a log");
-        let (mut turn, logged) = match log.open(&context.local.values) {
+        let (mut turn, logged) = match log.open(&mut context.local.values) {
             Ok(opened) => opened,
             Err(refusal) => {
                 P::abort(context, attempt, writes);

@@ -107,7 +107,7 @@ impl SessionLog {
     /// # Errors
     /// [`Abort::LogFailed`], [`Abort::DiskFull`], [`Abort::MemoryLimit`]: the commit must not write.
     #[inline]
-    pub(crate) fn open(&mut self, values: &Values) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
+    pub(crate) fn open(&mut self, values: &mut Values) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
         let SessionLog { log, outbox, tables, stamp, .. } = self;
         *stamp = 0;
         log.progress.admit()?;
@@ -127,8 +127,8 @@ impl SessionLog {
 /// Makes room for the bytes of values that a commit is about to log.
 #[cold]
 #[inline(never)]
-fn reserve(outbox: &Outbox, values: &Values) -> Result<(), Abort> {
-    outbox.reserve(values.logged_words()).map_err(|OutOfMemory| Abort::MemoryLimit)
+fn reserve(outbox: &Outbox, values: &mut Values) -> Result<(), Abort> {
+    outbox.reserve(values.prepare_to_log()).map_err(|OutOfMemory| Abort::MemoryLimit)
 }
 
 /// The parts of a session's log with which a commit is logged.
@@ -283,7 +283,7 @@ impl Record<'_> {
                 self.writer.value(at, None);
             } else if kind != ChangeKind::Update
                 || !names_value(word)
-                || self.values.may_have_staged(word)
+                || self.values.has_staged(word)
             {
                 // The attempt is pinned (BL2).
                 long::with_bytes(word, self.values, |bytes| self.writer.value(at, Some(bytes)));

@@ -169,3 +169,66 @@ fn an_image_that_could_change_an_address_is_refused() {
                     strings or bytes of any length has `[u64; 2]`";
     assert_eq!(refused.to_string(), expected);
 }
+
+/// A row whose columns of bytes and of texts lie next to one another.
+#[derive(Debug, Clone, PartialEq, candide_derive::Record)]
+#[record(crate = crate)]
+struct Mail {
+    #[key]
+    id: u64,
+    subject: String,
+    photo: Vec<u8>,
+    body: String,
+}
+
+/// A text that is another one when it is asked for a certain time.
+struct Fickle {
+    asked: Cell<u32>,
+    /// The times, as bits, at which it is long.
+    long_at: u32,
+}
+
+const LONG_TEXT: &str = "a text that has a block of its own";
+
+impl Fickle {
+    fn new(long_at: u32) -> Fickle {
+        Fickle { asked: Cell::new(0), long_at }
+    }
+}
+
+impl AsRef<str> for Fickle {
+    fn as_ref(&self) -> &str {
+        let time = self.asked.replace(self.asked.get() + 1);
+        if self.long_at >> time & 1 != 0 { LONG_TEXT } else { "short" }
+    }
+}
+
+protocol_tests!(all: a_text_that_changes_its_mind_takes_no_bytes_of_another_column);
+fn a_text_that_changes_its_mind_takes_no_bytes_of_another_column<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let db = Database::<P>::builder().build().unwrap();
+    let mails = db.table::<Mail>("mails").unwrap();
+    let text = |text: &str| text.to_owned();
+    let before = Mail { id: 1, subject: text("before"), photo: vec![1], body: text("before") };
+    for (first, last) in (0..8).flat_map(|first| (0..8).map(move |last| (first, last))) {
+        db.run(|tx| mails.put(tx, before.clone())).unwrap();
+        let update = || {
+            db.run(|tx| {
+                let subject = Mail::SUBJECT.set(Fickle::new(first));
+                let body = Mail::BODY.set(Fickle::new(last));
+                mails.update(tx, 1, (subject, Mail::PHOTO.set([0xff; 30]), body))
+            })
+        };
+        let updated = catch_unwind(AssertUnwindSafe(update)).is_ok_and(|done| done == Ok(()));
+        let after = db.run(|tx| mails.read(tx, 1, Whole)).unwrap();
+        if updated {
+            let is_one = |text: &String| [LONG_TEXT, "short"].contains(&text.as_str());
+            assert!(is_one(&after.subject) && is_one(&after.body), "{}: {after:?}", P::NAME);
+            assert_eq!(after.photo, [0xff; 30], "{}", P::NAME);
+        } else {
+            assert_eq!(after, before, "{}", P::NAME);
+        }
+        let is_stable = [first, last].iter().all(|at| [0, 7].contains(at));
+        assert!(updated || !is_stable, "{}: a stable text is refused", P::NAME);
+    }
+}

@@ -3,7 +3,7 @@
 use super::{Note, Scene, block, text};
 use crate::engine::Protocol;
 use crate::tests::waiting::eventually;
-use crate::{Abort, Database, Tx, Whole};
+use crate::{Abort, Database, Session, Tx, Whole};
 
 protocol_tests!(all: a_block_is_freed_once_when_it_is_replaced_or_deleted = churn(false));
 protocol_tests!(all: a_block_of_a_split_row_is_freed_once = churn(true));
@@ -54,6 +54,29 @@ fn churn<P: Protocol>(splitting: bool) {
     }
     db.run(|tx| (0..8).try_for_each(|key| notes.delete_if_present(tx, key).map(drop))).unwrap();
     assert_eq!(scene.settle(), 0);
+}
+
+protocol_tests!(all: a_block_is_freed_though_no_transaction_reads_its_row);
+/// Nothing reads the row between the commit that replaces the block and the collection.
+fn a_block_is_freed_though_no_transaction_reads_its_row<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let scene = Scene::<P>::over(db, true);
+    let db = &scene.db;
+    let mut session = db.session().unwrap();
+    let collect = |session: &mut Session<P>| {
+        for _ in 0..8 {
+            db.inner.engine.epochs.pass();
+            session.run(|_| Ok(())).unwrap();
+        }
+        db.inner.engine.long_memory().unwrap().in_use()
+    };
+    session.run(|tx| scene.insert(tx, 1, [&block(1), b""])).unwrap();
+    for number in 2..5 {
+        assert_eq!(collect(&mut session), 1, "{}", P::NAME);
+        session.run(|tx| scene.set_first(tx, 1, &block(number))).unwrap();
+    }
+    assert_eq!(collect(&mut session), 1, "{}", P::NAME);
+    assert_eq!(session.run(|tx| scene.get(tx, 1)).unwrap().unwrap().0, block(4), "{}", P::NAME);
 }
 
 protocol_tests!(all: an_image_keeps_the_blocks_that_it_repeats);

@@ -8,7 +8,7 @@ mod lives;
 mod snapshots;
 mod threads;
 
-use super::waiting::eventually;
+use super::blocks::settled;
 use crate::engine::Protocol;
 use crate::record::long::{self, NOTHING};
 use crate::record::value::names_value;
@@ -117,31 +117,23 @@ impl<P: Protocol> Scene<P> {
         (first, note.count, second)
     }
 
-    /// Returns the number of blocks that the rows name, and that of blocks in use.
-    fn blocks(&self) -> (usize, usize) {
-        let named = self.db.run(|tx| {
-            let mut named = BTreeSet::new();
-            for row in self.notes.iter(tx, Whole) {
-                let (_, note) = row?;
-                named.extend(
-                    [note.first, note.second].into_iter().filter(|&word| names_value(word)),
-                );
-            }
-            Ok(named.len())
-        });
-        (named.unwrap(), self.db.inner.engine.long_memory().unwrap().in_use() as usize)
-    }
-
     /// Waits until the blocks in use are exactly those that the rows name, and returns their
     /// number.
     pub(super) fn settle(&self) -> usize {
-        let mut count = 0;
-        eventually("the end of the blocks that were replaced", || {
-            let (named, in_use) = self.blocks();
-            assert!(named <= in_use, "{}: {named} blocks are named, {in_use} in use", P::NAME);
-            count = named;
-            named == in_use
-        });
-        count
+        settled(&self.db, || {
+            let mut named = BTreeSet::new();
+            self.db
+                .run(|tx| {
+                    named.clear();
+                    for row in self.notes.iter(tx, Whole) {
+                        let (_, note) = row?;
+                        let words = [note.first, note.second].into_iter();
+                        named.extend(words.filter(|&word| names_value(word)));
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            named.len()
+        })
     }
 }

@@ -12,6 +12,7 @@ mod holders;
 mod installs;
 mod late_rows;
 mod left_values;
+mod long_values;
 mod old_versions;
 mod ordered_index;
 mod policies;
