@@ -1,6 +1,7 @@
 //! Records: the words in memory that hold a row, and older versions of the row.
 
 pub(crate) mod delta;
+mod kept_bytes;
 mod layout;
 pub(crate) mod long;
 mod long_columns;
@@ -12,6 +13,7 @@ mod user_update;
 pub(crate) mod value;
 pub(crate) mod version_chain;
 
+pub(crate) use kept_bytes::KeptBytes;
 pub use layout::CellAt;
 pub(crate) use layout::{Layout, Named, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use tid::Tid;

@@ -1,6 +1,7 @@
 //! Tests of rows with strings and bytes of any length.
 
 mod files;
+mod migrations;
 mod outside;
 
 use super::waiting::eventually;

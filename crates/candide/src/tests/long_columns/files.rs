@@ -5,15 +5,13 @@ use crate::any::{Chosen, Erased};
 use crate::engine::Protocol;
 use crate::protocols::Exclusion;
 use crate::{
-    Abort, Database, Level, LogOptions, Migration, Mvcc, Mvto, Occ, Serial, Table, TableOptions,
-    Text, TicToc, Whole,
+    Abort, Database, Level, LogOptions, Mvcc, Mvto, Occ, Serial, Table, TableOptions, TicToc, Whole,
 };
-use candide_derive::Record;
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-fn options() -> LogOptions {
+pub(super) fn options() -> LogOptions {
     LogOptions::new().segment_bytes(64 << 10).acknowledge(Level::Durable)
 }
 
@@ -126,7 +124,7 @@ fn values_of_all_lengths_come_back_from_the_files<P: Protocol>() {
 }
 
 /// Returns all protocols, with timestamp splitting or not.
-fn choices() -> Vec<(Chosen, bool)> {
+pub(super) fn choices() -> Vec<(Chosen, bool)> {
     let protocols = [
         Chosen::of::<Occ>(Default::default()),
         Chosen::of::<TicToc>(()),
@@ -248,28 +246,4 @@ fn files_and_volatile_tables_are_apart() {
     assert_eq!(db.run(|tx| users.read(tx, 8, Whole)), Ok(User::new(8)));
     drop((db, users));
     reopen::<Occ>(&disk, 1, &[]);
-}
-
-#[derive(Debug, Clone, Record)]
-#[record(crate = crate, ordered)]
-struct Other {
-    #[key]
-    id: u64,
-    name: Text<8>,
-}
-
-#[test]
-fn a_migration_refuses_columns_of_any_length_by_their_names() {
-    let disk = SimDisk::new();
-    let db = open::<Occ>(&disk, 1);
-    let users = db.table::<User>("users").unwrap();
-    db.run(|tx| users.insert(tx, User::new(2))).unwrap();
-    drop((db, users));
-    let builder = Database::<Occ>::builder().migration(Migration::Apply);
-    let db = builder.open_on(Arc::new(disk.clone()), options()).unwrap();
-    let refused = db.table::<Other>("users").unwrap_err().to_string();
-    let expected = "rows with column `name`, whose values have any length, cannot be migrated";
-    assert!(refused.contains(expected), "{refused}");
-    drop(db);
-    reopen::<Occ>(&disk, 1, &[User::new(2)]);
 }
