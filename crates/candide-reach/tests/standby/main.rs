@@ -6,4 +6,5 @@ mod failures;
 mod following;
 mod primary;
 mod promotion;
+mod values;
 mod whole;
