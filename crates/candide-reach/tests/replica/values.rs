@@ -40,19 +40,19 @@ fn change(source: &Source, seed: u64) {
     source.with(|db| {
         let texts = db.table::<Text>("texts").unwrap();
         for step in 0..80 {
-            let id = (seed * 31 + step * 7) % 50;
+            let id = (seed * 31 + step * 11) % 50;
             let Text { title, body, note, .. } = text(id, seed + step);
-            db.run(|tx| match step % 6 {
+            db.run(|tx| match step % 9 {
                 // Rows that get the numbers of others meanwhile are left out.
-                0 | 1 => {
+                0..=2 => {
                     texts.delete_if_present(tx, id)?;
                     let new = text(id, seed + step);
                     let other = texts.index(Text::BY_NUMBER).get(tx, new.number, ())?;
                     if other.is_none() { texts.insert(tx, new) } else { Ok(()) }
                 }
-                2 => texts.delete_if_present(tx, id).map(drop),
-                3 => texts.update_if_present(tx, id, Text::TITLE.set(&title)).map(drop),
-                4 => {
+                8 => texts.delete_if_present(tx, id).map(drop),
+                3 | 6 => texts.update_if_present(tx, id, Text::TITLE.set(&title)).map(drop),
+                4 | 7 => {
                     let both = (Text::BODY.set(&body), Text::TIMES.add(1));
                     texts.update_if_present(tx, id, both).map(drop)
                 }
