@@ -80,8 +80,8 @@ impl LongStep {
     }
 
     /// Converts a column. `from` and `to` are the words of the rows, with the bits where the
-    /// columns begin; the new bits are zeros before. `value` is what the old row has outside. Returns
-    /// what the new row has there.
+    /// columns begin; the new bits are zeros before. `value` is what the old row has outside.
+    /// Returns what the new row has there.
     pub(super) fn convert<'a>(
         &self,
         (words, from): (&[u64], u64),
@@ -118,8 +118,8 @@ impl LongStep {
 }
 
 impl Form {
-    /// Returns the bytes of a column that begins at a bit of a row. `None` if it is optional, and has
-    /// none.
+    /// Returns the bytes of a column that begins at a bit of a row. `None` if it is optional, and
+    /// has none.
     fn read<'a>(
         self,
         (words, begin): (&[u64], u64),

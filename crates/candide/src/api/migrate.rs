@@ -24,10 +24,10 @@ impl<P: Protocol> Builder<P> {
     /// that has got another name says its earlier one (`#[renamed = "mail"]`). A number, a text, an
     /// option, an array, the part of a struct may become one of another size, and the variants of
     /// an enum may have other places: each value must fit. `Text<N>` may become `String`, and
-    /// `Bytes<N>` `Vec<u8>`, and the other way; bytes must then be exactly `N`. A new column that is
-    /// an option of a `String` or a `Vec<u8>` is `None` without a default. A new part of a struct or of a variant
-    /// with data must be an option, and is `None`; parts have no defaults. Parts of the key stay
-    /// parts of the key, and no other parts come. For anything else there is
+    /// `Bytes<N>` `Vec<u8>`, and the other way; bytes must then be exactly `N`. A new column that
+    /// is an option of a `String` or a `Vec<u8>` is `None` without a default. A new part of a
+    /// struct or of a variant with data must be an option, and is `None`; parts have no defaults.
+    /// Parts of the key stay parts of the key, and no other parts come. For anything else there is
     /// [`migrate`](Builder::migrate).
     ///
     /// ```

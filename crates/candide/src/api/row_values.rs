@@ -93,8 +93,8 @@ fn insert_checked<P: Protocol>(
     })
 }
 
-/// A function that allows a row or refuses it, by the words of its key, and those of the row as they
-/// are in memory.
+/// A function that allows a row or refuses it, by the words of its key, and those of the row as
+/// they are in memory.
 type CheckRow<'a> = dyn Fn(&[u64], &[u64]) -> Result<(), Abort> + 'a;
 
 /// Inserts rows that follow one another as [`LongRow::append_to`] writes them, if `check` allows
