@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 // Layers, lowest first: types, field, value, known, value_shown, encode, value_text, difference,
-// conversion_step, conversion, key_text.
+// conversion_step, conversion_long, conversion, key_text.
 mod conversion;
+mod conversion_long;
 mod conversion_step;
 mod difference;
 mod encode;

@@ -54,6 +54,13 @@ impl LongColumns {
         found.ok().map(|number| &self.columns[number])
     }
 
+    /// Returns whether rows with these columns are rows with the columns `other`, whatever their
+    /// names.
+    pub fn have_rows_of(&self, other: &LongColumns) -> bool {
+        let of = |column: &LongColumn| (column.place, column.is_optional, column.is_text);
+        self.columns.iter().map(of).eq(other.columns.iter().map(of))
+    }
+
     /// Checks words of a row, from word `first` on, and values that are stored with them: the words
     /// of these columns are 0, and each value is one of such a column.
     ///

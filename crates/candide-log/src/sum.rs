@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+use crate::format::long_row::LongRow;
+
 /// The first hash of a row and of a name, from the fractional parts of square roots.
 const BEGIN: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
@@ -23,6 +25,12 @@ fn mix(hash: u64, number: u64) -> u64 {
 pub fn row_hash(key: &[u64], words: &[u64]) -> u64 {
     let hash = mix(BEGIN[0], key.len() as u64);
     key.iter().chain(words).fold(hash, |hash, word| mix(hash, *word))
+}
+
+/// Returns the hash of a row that may have values of any length: that of its key and its columns,
+/// and behind them of the words of its values. Columns that are empty or none have no values.
+pub fn long_row_hash(row: LongRow<'_>) -> u64 {
+    row.value_words().iter().fold(row_hash(row.key, row.words), |hash, word| mix(hash, *word))
 }
 
 /// Returns what a table with this name adds to the sum of its database. `rows` is the sum of the
@@ -43,6 +51,7 @@ pub fn table_sum(name: &str, rows: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::long_row::append_value;
     use std::collections::HashSet;
 
     #[test]
@@ -59,6 +68,30 @@ mod tests {
         hashes.insert(row_hash(&[0], &[0, 0]));
         hashes.insert(row_hash(&[0, 0], &[0]));
         assert_eq!(hashes.len(), 2 * 3 * 64 + 2);
+    }
+
+    #[test]
+    fn rows_with_other_values_have_other_hashes() {
+        let hash_of = |values: &[(u16, &[u8])]| {
+            let (mut words, mut last) = (Vec::new(), None);
+            for (place, bytes) in values {
+                append_value(&mut words, &mut last, *place, bytes);
+            }
+            long_row_hash(LongRow::of(&[1], &[0, 0], &words).unwrap())
+        };
+        let rows: [&[(u16, &[u8])]; 9] = [
+            &[],
+            &[(0, b"")],
+            &[(1, b"")],
+            &[(0, b"a")],
+            &[(0, b"a\0")],
+            &[(1, b"a")],
+            &[(0, b"a"), (1, b"")],
+            &[(0, b"a"), (1, b"a")],
+            &[(0, b"a longer one")],
+        ];
+        assert_eq!(hash_of(rows[0]), row_hash(&[1], &[0, 0]));
+        assert_eq!(rows.into_iter().map(hash_of).collect::<HashSet<_>>().len(), rows.len());
     }
 
     #[test]

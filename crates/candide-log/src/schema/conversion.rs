@@ -1,6 +1,7 @@
 //! Converting the rows of one table to those of another one by the names of their fields.
 
 use super::TableSchema;
+use super::conversion_long::{Bytes, LongStep};
 use super::conversion_step::Step;
 use super::field::{FieldPlace, FieldSchema};
 
@@ -9,6 +10,9 @@ use super::field::{FieldPlace, FieldSchema};
 pub struct Conversion {
     key: Vec<Moved>,
     columns: Vec<Moved>,
+    /// The columns that have any length in the old table or in the new one, in the order of their
+    /// places in the new one.
+    long: Vec<Long>,
     defaults: Vec<Default>,
     row_words: usize,
     changes: Vec<String>,
@@ -23,6 +27,23 @@ struct Moved {
     from: u64,
     to: u64,
     step: Step,
+}
+
+/// A column of the new table. It, or that from which it is made, has any length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Long {
+    name: String,
+    /// The bit at which the column begins in the new row.
+    to: u64,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    /// The column of the old row that begins at a bit.
+    Column { from: u64, step: LongStep },
+    /// The default of a column that only the new table has.
+    Default(Vec<u8>),
 }
 
 /// A column that only the new table has.
@@ -52,6 +73,7 @@ impl TableSchema {
         let mut conversion = Conversion {
             key: Vec::new(),
             columns: Vec::new(),
+            long: Vec::new(),
             defaults: Vec::new(),
             row_words: to.row_words(),
             changes: Vec::new(),
@@ -76,6 +98,7 @@ impl TableSchema {
         if to.ordered && !self.ordered {
             conversion.changes.push("keep keys in order".to_owned());
         }
+        conversion.long.sort_by_key(|long| long.to);
         if conversion.changes.is_empty() {
             conversion.changes.push("lay out the columns anew".to_owned());
         }
@@ -122,14 +145,17 @@ impl Conversion {
     }
 
     /// Converts a row. `key` and `row` are its words, and `new_key` and `new_row` become those of
-    /// the new row.
+    /// the new row. `value` returns the bytes that the old row has for the column whose word has a
+    /// place in it. `new_value` is called with those of the new row, in the order of their places.
     ///
     /// # Errors
     /// A value does not fit; the text names the field.
-    pub fn convert(
+    pub fn convert<'a>(
         &self,
         (key, row): (&[u64], &[u64]),
+        value: &dyn Fn(u16) -> Bytes<'a>,
         (new_key, new_row): (&mut Vec<u64>, &mut Vec<u64>),
+        new_value: &mut dyn FnMut(u16, &[u8]),
     ) -> Result<(), String> {
         new_key.clear();
         for Moved { name, from, step, .. } in &self.key {
@@ -148,6 +174,19 @@ impl Conversion {
                 *to |= word;
             }
         }
+        for Long { name, to, origin } in &self.long {
+            let new = match origin {
+                Origin::Column { from, step } => {
+                    let value = value((from / 64) as u16);
+                    step.convert((row, *from), value, (&mut *new_row, *to))
+                        .map_err(|what| format!("column `{name}`: {what}"))?
+                }
+                Origin::Default(bytes) => Some(bytes.into()),
+            };
+            if let Some(bytes) = new {
+                new_value((to / 64) as u16, &bytes);
+            }
+        }
         Ok(())
     }
 
@@ -163,14 +202,18 @@ impl Conversion {
             };
             return Err(format!("field `{name}` was {} and is {}", is(origin), is(field)));
         }
-        let step = Step::between(&origin.ty, &field.ty)
-            .map_err(|what| format!("field `{name}`: {what}"))?;
+        let named = |what| format!("field `{name}`: {what}");
+        let long = LongStep::between(&origin.ty, &field.ty).map_err(named)?;
+        let step = match long {
+            Some(_) => Step::Same { bits: 0, key_words: 0 },
+            None => Step::between(&origin.ty, &field.ty).map_err(named)?,
+        };
         if origin.name != *name {
             self.changes.push(format!("rename `{}` to `{name}`", origin.name));
         }
         let (before, after) = (origin.ty.to_string(), field.ty.to_string());
         match step {
-            Step::Same { .. } => {}
+            Step::Same { .. } if long.is_none() || before == after => {}
             _ if before == after => self.changes.push(format!("change the parts of `{name}`")),
             _ => self.changes.push(format!("change `{name}` from `{before}` to `{after}`")),
         }
@@ -179,18 +222,27 @@ impl Conversion {
         {
             self.changes.push(format!("move `{name}` to group `{after}`"));
         }
-        let moved =
-            Moved { name: name.clone(), from: old.start(origin), to: new.start(field), step };
-        if field.is_key() {
-            self.key.push(moved)
-        } else {
-            self.columns.push(moved)
+        let (name, from, to) = (name.clone(), old.start(origin), new.start(field));
+        match long {
+            Some(step) => self.long.push(Long { name, to, origin: Origin::Column { from, step } }),
+            None if field.is_key() => self.key.push(Moved { name, from, to, step }),
+            None => self.columns.push(Moved { name, from, to, step }),
         }
         Ok(())
     }
 
     fn add_new(&mut self, new: &TableSchema, field: &FieldSchema) -> Result<(), String> {
         let (name, ty) = (&field.name, &field.ty);
+        if ty.is_value() && (field.default.is_some() || !ty.is_long()) {
+            if let Some(bytes) =
+                field.default.clone().filter(|bytes| !ty.is_long() || !bytes.is_empty())
+            {
+                let (name, to) = (name.clone(), new.start(field));
+                self.long.push(Long { name, to, origin: Origin::Default(bytes) });
+            }
+            self.changes.push(format!("add `{name}: {ty}`"));
+            return Ok(());
+        }
         let (Some(bytes), FieldPlace::Column { shift, .. }) = (&field.default, field.place) else {
             return Err(match field.is_key() {
                 true => format!("part `{name}: {ty}` of the key is new"),

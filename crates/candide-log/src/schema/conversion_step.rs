@@ -364,11 +364,11 @@ fn text_words(bytes: u32) -> usize {
 }
 
 /// Returns the bits of a text of this size before its length.
-fn text_bits(bytes: u32) -> u64 {
+pub(super) fn text_bits(bytes: u32) -> u64 {
     text_words(bytes) as u64 * WORD
 }
 
-fn check_length(length: u64, most: u32) -> Result<(), String> {
+pub(super) fn check_length(length: u64, most: u32) -> Result<(), String> {
     if length <= most.into() {
         Ok(())
     } else {
@@ -393,7 +393,7 @@ fn place(element: u64, bits: u64) -> u64 {
 }
 
 /// Returns `bits` bits, at most 64, from `bit` on; zeros if there are no such words.
-fn get(words: &[u64], bit: u64, bits: u64) -> u64 {
+pub(super) fn get(words: &[u64], bit: u64, bits: u64) -> u64 {
     let word = words.get((bit / WORD) as usize).copied().unwrap_or(0);
     word >> (bit % WORD) & (u64::MAX >> (WORD - bits))
 }
@@ -405,13 +405,13 @@ fn get_wide(words: &[u64], bit: u64, bits: u8) -> u128 {
 }
 
 /// Stores `bits` bits, at most 64, where there are zeros.
-fn put(words: &mut [u64], bit: u64, bits: u64, value: u64) {
+pub(super) fn put(words: &mut [u64], bit: u64, bits: u64, value: u64) {
     if let Some(word) = words.get_mut((bit / WORD) as usize) {
         *word |= (value & u64::MAX >> (WORD - bits)) << (bit % WORD);
     }
 }
 
-fn copy(words: &[u64], from: u64, (out, to): (&mut [u64], u64), bits: u64) {
+pub(super) fn copy(words: &[u64], from: u64, (out, to): (&mut [u64], u64), bits: u64) {
     match bits {
         0 => {}
         1..WORD => put(out, to, bits, get(words, from, bits)),

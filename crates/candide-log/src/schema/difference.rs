@@ -45,6 +45,9 @@ impl TableSchema {
                 }
                 Some(other) => found.extend(self.of_columns(other, program, field, sides)),
                 None if field.is_key() => {}
+                None if field.ty.is_value() && !field.ty.is_long() && field.default.is_none() => {
+                    found.push(format!("column `{}` is new", described(field)));
+                }
                 None if field.default.is_some() => {
                     found.push(format!("column `{}` is new, and has a default", described(field)));
                 }

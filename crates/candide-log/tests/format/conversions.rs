@@ -54,7 +54,7 @@ fn converted(
 ) -> Result<String, String> {
     assert_eq!((row.0.len(), row.1.len()), (from.key_words.into(), from.row_words()));
     let (mut key, mut words) = (vec![7; 3], vec![u64::MAX; 2]);
-    conversion.convert(row, (&mut key, &mut words))?;
+    conversion.convert(row, &|_| None, (&mut key, &mut words), &mut |_, _| panic!("no value"))?;
     assert_eq!((key.len(), words.len()), (to.key_words.into(), to.row_words()));
     let values = to.key_values(&key).unwrap().into_iter();
     let values = values.chain(to.column_values(0, &words).unwrap());
@@ -152,7 +152,9 @@ fn texts_options_and_floats_become_longer() {
     let none = converted((&old, &new), &conversion, (&[name, 4, 0, 0], &[0; 4]));
     assert_eq!(none, Ok(r#"part None, name "Lima", o None, f 0.0, mail """#.to_owned()));
     let (mut key, mut words) = (Vec::new(), Vec::new());
-    conversion.convert((&[name, 4, 1, 9], &row), (&mut key, &mut words)).unwrap_or_default();
+    let row = (&[name, 4, 1, 9][..], &row[..]);
+    let no_value = &mut |_, _: &[u8]| panic!("no value");
+    conversion.convert(row, &|_| None, (&mut key, &mut words), no_value).unwrap_or_default();
     assert_eq!(key, [1, 9, name, 0, 0, 4]);
 }
 
@@ -265,4 +267,144 @@ fn what_cannot_be_converted_is_named() {
     assert_eq!(refused(&new), "field `part` was a part of the key and is a column");
     let new = table(&[("id", u(8)), ("part", u(8))], &[("a", 0, TypeSchema::Bool)]);
     assert_eq!(refused(&new), "field `a`: `u8` does not become `bool`");
+}
+
+/// The bytes of a row in columns of any length, by the places of their words.
+type Values = Vec<(u16, Vec<u8>)>;
+
+/// Converts a row of one key with these words and values. Returns the words and values of the new
+/// row.
+fn with_values(
+    conversion: &Conversion,
+    row: &[u64],
+    values: &[(u16, &[u8])],
+) -> Result<(Vec<u64>, Values), String> {
+    let value = |place| {
+        let found = values.iter().find(|(of, _)| *of == place);
+        found.map(|(_, bytes)| (*bytes).into())
+    };
+    let (mut key, mut words, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    let add = &mut |place, bytes: &[u8]| new.push((place, bytes.to_vec()));
+    conversion.convert((&[1], row), &value, (&mut key, &mut words), add)?;
+    Ok((words, new))
+}
+
+fn of_column(ty: TypeSchema) -> TableSchema {
+    table(&[("id", u(64))], &[("before", 0, u(8)), ("c", 64, ty)])
+}
+
+#[test]
+fn texts_and_bytes_become_those_of_any_length_and_back() {
+    use TypeSchema::{Bytes, LongBytes, LongText, Text};
+    // What a row has of each value: the words of the column, and its bytes outside.
+    type Form = (Vec<u64>, Option<Vec<u8>>);
+    let text = |most: u32, text: &str| {
+        let mut words = vec![0; most.div_ceil(8) as usize];
+        for (place, byte) in text.bytes().enumerate() {
+            words[place / 8] |= u64::from(byte) << (8 * (place % 8));
+        }
+        words.push(text.len() as u64);
+        words
+    };
+    let outside = |bytes: &str| -> Form { (vec![0], Some(bytes.into())) };
+    let nothing = || -> Form { (vec![0], None) };
+    let within = |words: Vec<u64>| -> Form { (words, None) };
+    let some = |words: Vec<u64>| -> Form { ([vec![1], words].concat(), None) };
+    let none = |words| -> Form { (vec![0; words], None) };
+    let eight = u64::from_le_bytes(*b"12345678");
+    let absent = || Err("column `c`: None is no value any more".to_owned());
+    let refused = |what: &str| Err(format!("column `c`: {what}"));
+    let cases: Vec<(TypeSchema, Form, TypeSchema, Result<Form, String>)> = vec![
+        (Text(12), within(text(12, "Ann")), LongText, Ok(outside("Ann"))),
+        (Text(12), within(text(12, "")), LongText, Ok(nothing())),
+        (Text(12), within(text(12, "")), option(LongText), Ok(outside(""))),
+        (option(Text(12)), some(text(12, "a longer one")), LongText, Ok(outside("a longer one"))),
+        (option(Text(12)), none(4), LongText, absent()),
+        (option(Text(12)), none(4), option(LongText), Ok(nothing())),
+        (option(Text(12)), some(text(12, "")), option(LongText), Ok(outside(""))),
+        (LongText, outside("Ann"), Text(3), Ok(within(text(3, "Ann")))),
+        (LongText, nothing(), Text(3), Ok(within(text(3, "")))),
+        (LongText, outside("Anna"), Text(3), refused("a text of 4 bytes does not fit Text<3>")),
+        (LongText, outside("12345678"), option(Text(9)), Ok(some(text(9, "12345678")))),
+        (option(LongText), nothing(), option(Text(9)), Ok(none(4))),
+        (option(LongText), nothing(), Text(9), absent()),
+        (option(LongText), outside(""), option(Text(9)), Ok(some(text(9, "")))),
+        (LongText, nothing(), option(LongText), Ok(outside(""))),
+        (option(LongText), outside(""), LongText, Ok(nothing())),
+        (option(LongText), nothing(), LongText, absent()),
+        (Bytes(8), within(vec![eight]), LongBytes, Ok(outside("12345678"))),
+        (Bytes(9), within(vec![eight, 57]), option(LongBytes), Ok(outside("123456789"))),
+        (LongBytes, outside("12345678"), Bytes(8), Ok(within(vec![eight]))),
+        (LongBytes, outside("123456789"), Bytes(9), Ok(within(vec![eight, 57]))),
+        (LongBytes, outside("1234567"), Bytes(8), refused("7 bytes do not fit Bytes<8>")),
+        (LongBytes, nothing(), Bytes(8), refused("0 bytes do not fit Bytes<8>")),
+        (option(LongBytes), nothing(), option(Bytes(8)), Ok(none(2))),
+        (TypeSchema::Json, outside("[1]"), LongText, Ok(outside("[1]"))),
+    ];
+    for (from, (words, value), to, expected) in cases {
+        let conversion = by_names(&of_column(from.clone()), &of_column(to.clone()));
+        let change = format!("change `c` from `{from}` to `{to}`");
+        assert_eq!(conversion.changes(), [change]);
+        let value = value.as_deref().map(|bytes| (1, bytes));
+        let found = with_values(&conversion, &[&[200], &words[..]].concat(), value.as_slice());
+        let expected = expected.map(|(words, value)| {
+            let value = value.map(|bytes| (1, bytes));
+            ([&[200], &words[..]].concat(), value.into_iter().collect::<Values>())
+        });
+        assert_eq!(found, expected, "{words:?} of {from} as {to}");
+    }
+}
+
+#[test]
+fn types_that_are_not_alike_do_not_become_those_of_any_length() {
+    use TypeSchema::{Bytes, Json, LongBytes, LongText, Text};
+    for (from, to) in [
+        (Text(8), LongBytes),
+        (LongText, Bytes(8)),
+        (LongText, LongBytes),
+        (LongText, Json),
+        (u(64), LongText),
+        (LongBytes, u(64)),
+        (option(option(Text(8))), option(LongText)),
+    ] {
+        let error = of_column(from.clone())
+            .conversion(&of_column(to.clone()), &|_| Vec::new())
+            .unwrap_err();
+        assert_eq!(error, format!("field `c`: `{from}` does not become `{to}`"));
+    }
+}
+
+#[test]
+fn columns_of_any_length_move_come_and_go() {
+    use TypeSchema::{LongBytes, LongText};
+    let old = table(
+        &[("id", u(64))],
+        &[("a", 0, LongText), ("b", 64, LongBytes), ("gone", 128, LongText)],
+    );
+    let mut new = table(
+        &[("id", u(64))],
+        &[
+            ("empty", 0, LongText),
+            ("b", 64, LongBytes),
+            ("word", 128, LongText),
+            ("none", 192, option(LongText)),
+            ("a", 256, LongText),
+        ],
+    );
+    let refused = old.conversion(&new, &|_| Vec::new()).unwrap_err();
+    assert_eq!(refused, "column `empty: String` is new, and has no default");
+    new.fields[1].default = Some(Vec::new());
+    new.fields[3].default = Some(b"new".to_vec());
+    let conversion = by_names(&old, &new);
+    let changes = [
+        "add `empty: String`",
+        "add `word: String`",
+        "add `none: Option<String>`",
+        "drop `gone: String`",
+    ];
+    assert_eq!(conversion.changes(), changes);
+    let values: [(u16, &[u8]); 3] = [(0, b"A"), (1, b"B"), (2, b"C")];
+    let found = with_values(&conversion, &[0; 3], &values).unwrap();
+    let expected = [(1, b"B".to_vec()), (2, b"new".to_vec()), (4, b"A".to_vec())];
+    assert_eq!(found, (vec![0; 5], expected.to_vec()));
 }

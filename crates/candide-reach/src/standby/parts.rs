@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use candide::Mvcc;
-use candide::replica::Replica;
+use candide::replica::{Replica, ReplicaError};
 use candide_log::format::Malformed;
 use candide_log::format::checkpoint::{Contents, PartDecoder};
+use candide_log::format::long_row::LongRow;
 
 /// Why a part was not taken in.
 pub(super) enum PartError {
@@ -19,6 +20,7 @@ pub(super) fn load(
     replica: &mut Replica<Mvcc>,
     pending: &mut Vec<u64>,
 ) -> Result<(), PartError> {
+    let refused = |error: ReplicaError| PartError::Replica(error.to_string());
     let (mut decoder, _) = PartDecoder::of_whole(part).map_err(PartError::Malformed)?;
     loop {
         let at = decoder.offset();
@@ -27,12 +29,11 @@ pub(super) fn load(
             .map_err(|error| PartError::Malformed(error.after(at)))?;
         match block.contents {
             Contents::Rows { table, .. } => {
-                let rows = block.rows().map(|(key, words)| (table, key, words));
-                replica.rows(rows).map_err(|error| PartError::Replica(error.to_string()))?;
+                let rows = block.rows().map(|(key, words)| (table, LongRow::fixed(key, words)));
+                replica.rows(rows).map_err(refused)?;
             }
-            Contents::LongRows { .. } => {
-                let what = "rows have values of any length, which a standby cannot take in";
-                return Err(PartError::Malformed(Malformed::new(at, what)));
+            Contents::LongRows { table, .. } => {
+                replica.rows(block.long_rows().map(|row| (table, row))).map_err(refused)?;
             }
             Contents::Pending { .. } => {
                 block.records().for_each(|record| pending.extend_from_slice(record.words()));

@@ -8,3 +8,4 @@ mod restarts;
 mod snapshots;
 mod source;
 mod streams;
+mod values;

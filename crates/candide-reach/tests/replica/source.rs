@@ -3,8 +3,9 @@
 use candide::replica::{NOTE_WORDS, Note, Replica};
 use candide::{Database, LogOptions, Mvcc, Occ, Record, Table};
 use candide_log::batches::{Batch, Batches};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
-use candide_log::sum::{row_hash, table_sum};
+use candide_log::sum::{long_row_hash, table_sum};
 use candide_log::tools::{Item, inspect};
 use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
@@ -55,8 +56,8 @@ impl Object {
     }
 }
 
-/// Rows by table and key.
-pub type Rows = BTreeMap<(u32, Vec<u64>), Vec<u64>>;
+/// Rows by table and key: the words of the columns, and those of the values.
+pub type Rows = BTreeMap<(u32, Vec<u64>), (Vec<u64>, Vec<u64>)>;
 
 /// A snapshot: all tables and rows.
 pub struct Whole {
@@ -74,14 +75,20 @@ impl Whole {
 
     pub fn apply_rows(&self, replica: &mut Replica<Mvcc>, range: std::ops::Range<usize>) {
         let rows = self.rows.iter().skip(range.start).take(range.len());
-        replica.rows(rows.map(|((table, key), row)| (*table, &key[..], &row[..]))).unwrap();
+        let rows = rows.map(|((table, key), (words, values))| {
+            (*table, LongRow::of(key, words, values).unwrap())
+        });
+        replica.rows(rows).unwrap();
     }
 
     /// Returns the sum of all rows.
     pub fn sum(&self) -> u64 {
         let sum_of = |table: &TableSchema| {
             let rows = self.rows.iter().filter(|((of, _), _)| *of == table.number);
-            let sum = rows.fold(0u64, |sum, ((_, key), row)| sum.wrapping_add(row_hash(key, row)));
+            let hash = |key, (words, values): &(Vec<u64>, Vec<u64>)| {
+                long_row_hash(LongRow::of(key, words, values).unwrap())
+            };
+            let sum = rows.fold(0u64, |sum, ((_, key), row)| sum.wrapping_add(hash(key, row)));
             table_sum(&table.name, sum)
         };
         let tables = self.tables.iter().filter(|table| table.is_in_use());
@@ -168,7 +175,8 @@ impl Source {
             match item {
                 Item::Manifest(manifest) => whole.tables.clone_from(&manifest.tables),
                 Item::Row { table, row, .. } => {
-                    whole.rows.insert((table, row.key.to_vec()), row.words.to_vec());
+                    let words = (row.words.to_vec(), row.value_words().to_vec());
+                    whole.rows.insert((table, row.key.to_vec()), words);
                 }
                 _ => {}
             }

@@ -7,4 +7,5 @@ mod following;
 mod primary;
 mod promotion;
 mod restoring;
+mod values;
 mod whole;

@@ -5,7 +5,7 @@ use candide_log::disk::Disk;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::TableSchema;
-use candide_log::sum::{row_hash, table_sum};
+use candide_log::sum::{long_row_hash, table_sum};
 use candide_log::tools::{Item, inspect};
 use candide_log_testing::SimDisk;
 use candide_reach::object::Object;
@@ -25,6 +25,26 @@ pub struct Account {
     pub owner: u32,
     #[group(balance)]
     pub cents: i64,
+}
+
+/// A row with a text and bytes of any length.
+#[derive(Record, Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    #[key]
+    pub id: u64,
+    pub title: String,
+    pub times: u64,
+    #[group(body)]
+    pub body: Option<Vec<u8>>,
+}
+
+impl Note {
+    pub fn new(id: u64, seed: u64) -> Note {
+        let length = [0, 3, 7, 8, 200, 9_000][(id / 2 + seed) as usize % 6];
+        let title = (0..length).map(|place| char::from(b'a' + ((place + seed) % 26) as u8));
+        let body = (!seed.is_multiple_of(3)).then(|| vec![seed as u8; (length / 2) as usize]);
+        Note { id, title: title.collect(), times: 0, body }
+    }
 }
 
 pub const PATIENCE: Patience =
@@ -174,6 +194,21 @@ impl Primary {
                 })
                 .unwrap();
             }
+            let notes = db.table::<Note>("notes").unwrap();
+            for step in 0..60u64 {
+                let id = (seed * 13 + step * 7) % 40;
+                let Note { title, body, .. } = Note::new(id, seed + step + 1);
+                db.run(|tx| match step % 5 {
+                    0 | 1 => notes.put(tx, Note::new(id, seed + step)),
+                    2 => notes.delete_if_present(tx, id + 1).map(drop),
+                    3 => notes.update_if_present(tx, id, Note::TITLE.set(&title)).map(drop),
+                    _ => {
+                        let update = (Note::BODY.set(body.as_deref()), Note::TIMES.add(1));
+                        notes.update_if_present(tx, id, update).map(drop)
+                    }
+                })
+                .unwrap();
+            }
         })
     }
 
@@ -215,7 +250,7 @@ impl Primary {
         inspect(&self.disk, &mut |item| {
             if let Item::Row { table, row, .. } = item {
                 let sum = sums.entry(table).or_default();
-                *sum = sum.wrapping_add(row_hash(row.key, row.words));
+                *sum = sum.wrapping_add(long_row_hash(row));
             }
             ControlFlow::Continue(())
         })
@@ -225,6 +260,14 @@ impl Primary {
             table_sum(&table.name, sums.get(&table.number).copied().unwrap_or(0))
         };
         tables.fold(0, |sum, table| sum.wrapping_add(sum_of(table)))
+    }
+
+    /// Returns the notes by their keys.
+    pub fn notes(&self) -> BTreeMap<u64, Note> {
+        let db = self.open();
+        let notes = db.table::<Note>("notes").unwrap();
+        let read = |id| db.run(|tx| notes.get(tx, id, Whole)).unwrap();
+        (0..100).filter_map(|id| read(id).map(|row| (id, row))).collect()
     }
 
     /// Returns the accounts by their keys.
@@ -258,4 +301,10 @@ pub fn sim(seed: u64) -> Arc<dyn Place> {
 pub fn rows(db: &Database<Mvcc>, accounts: &Table<Account, Mvcc>) -> BTreeMap<u64, Account> {
     let read = |id| db.read_view(|tx| accounts.get(tx, id, Whole)).unwrap();
     (0..200).filter_map(|id| read(id).map(|row| (id, row))).collect()
+}
+
+/// Returns the notes of a standby in one view.
+pub fn notes(db: &Database<Mvcc>, notes: &Table<Note, Mvcc>) -> BTreeMap<u64, Note> {
+    let read = |id| db.read_view(|tx| notes.get(tx, id, Whole)).unwrap();
+    (0..100).filter_map(|id| read(id).map(|row| (id, row))).collect()
 }

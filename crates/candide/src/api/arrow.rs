@@ -50,9 +50,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Passes all rows to `each` as record batches of at most 8,192 rows, in no particular order;
-    /// returns the number of rows. A batch that has 64 MiB of strings and bytes of any length has no
-    /// more rows. No transaction may run meanwhile. Exists with the cargo feature
-    /// `arrow`.
+    /// returns the number of rows. A batch that has 64 MiB of strings and bytes of any length has
+    /// no more rows. No transaction may run meanwhile. Exists with the cargo feature `arrow`.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile.

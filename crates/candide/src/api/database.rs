@@ -20,7 +20,7 @@ use crate::factor::{Factor, Factors};
 use crate::handle::Handle;
 use crate::locks::SharedLocks;
 use crate::log::Level;
-use crate::memory::{Allocator, Memory, NotReserved};
+use crate::memory::{Allocator, LongMemory, Memory, NotReserved};
 use crate::protocols::DefaultProtocol;
 #[cfg(any(test, feature = "history"))]
 use crate::protocols::recorded::{Batch, Recorded};
@@ -251,6 +251,7 @@ impl<P: Protocol> Database<P> {
             reserved_bytes: memory.reserved_bytes(),
             ready_bytes: memory.ready_bytes(),
             fresh_bytes: memory.fresh_bytes(),
+            value_bytes: inner.engine.long_memory().map_or(0, LongMemory::reserved_bytes),
             garbage: of_sessions + inner.common_garbage(),
         }
     }
@@ -293,6 +294,9 @@ pub struct MemoryUse {
     /// Bytes that were not ready when tables and indexes took them. The count only rises. The first
     /// transaction that uses a page of them waits while the operating system clears the page.
     pub fresh_bytes: usize,
+    /// The bytes among `reserved_bytes` for strings and bytes of more than seven bytes, of all
+    /// tables, including blocks that are free.
+    pub value_bytes: usize,
     /// The number of deleted records and unlinked blocks that cannot be freed before the last
     /// transaction that could see them has ended.
     pub garbage: usize,

@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 
 use super::database::Builder;
-use crate::catalog::Migration;
+use super::row_values::take_values;
+use crate::catalog::{Migration, NewRow};
 use crate::engine::Protocol;
-use crate::schema::{Key, NoLong, Record, RowMeta, RowReader, RowType, store_in};
+use crate::error::Abort;
+use crate::record::KeptBytes;
+use crate::schema::{Key, LONG_BYTES_MAX, Pinned, Record, RowMeta, RowReader, RowType, store_in};
+use candide_log::format::long_row::LongRow;
 use std::any::TypeId;
 
 impl<P: Protocol> Builder<P> {
@@ -19,9 +23,11 @@ impl<P: Protocol> Builder<P> {
     /// Columns that are gone are dropped. Columns may be in another order or another group. A field
     /// that has got another name says its earlier one (`#[renamed = "mail"]`). A number, a text, an
     /// option, an array, the part of a struct may become one of another size, and the variants of
-    /// an enum may have other places: each value must fit. A new part of a struct or of a variant
-    /// with data must be an option, and is `None`; parts have no defaults. Parts of the key stay
-    /// parts of the key, and no other parts come. For anything else there is
+    /// an enum may have other places: each value must fit. `Text<N>` may become `String`, and
+    /// `Bytes<N>` `Vec<u8>`, and the other way; bytes must then be exactly `N`. A new column that
+    /// is an option of a `String` or a `Vec<u8>` is `None` without a default. A new part of a
+    /// struct or of a variant with data must be an option, and is `None`; parts have no defaults.
+    /// Parts of the key stay parts of the key, and no other parts come. For anything else there is
     /// [`migrate`](Builder::migrate).
     ///
     /// ```
@@ -122,20 +128,42 @@ impl<P: Protocol> Builder<P> {
         table: &str,
         function: impl Fn(Old) -> New + Send + Sync + 'static,
     ) -> Self {
-        const {
-            let is_fixed = Old::LONG.is_empty() && New::LONG.is_empty();
-            assert!(is_fixed, "no function migrates strings or bytes of any length yet");
-        }
-        let convert =
-            move |key: &[u64], words: &[u64], to_key: &mut Vec<u64>, to: &mut Vec<u64>| {
-                let new = function(Old::load(&Old::Key::from_words(key), &RowReader::new(words)));
-                to_key.extend_from_slice(new.key().words().as_ref());
-                let mut image = <New::Image as crate::schema::Buffer>::ZERO;
-                let words = store_in(&new, &mut image, &mut NoLong);
-                to.extend_from_slice(words.expect("its columns are fixed"));
-            };
+        let convert = move |old: LongRow<'_>, kept: &mut KeptBytes<'_>, to: &mut NewRow| {
+            let words = kept_words(old, kept).map_err(|abort| refused(abort, kept))?;
+            let reader = RowReader::pinned(&words, Old::LONG, Pinned::by(&*kept));
+            let new = function(Old::load(&Old::Key::from_words(old.key), &reader));
+            to.key.extend_from_slice(new.key().words().as_ref());
+            let mut image = <New::Image as crate::schema::Buffer>::ZERO;
+            match store_in(&new, &mut image, kept) {
+                Ok(words) => to.words.extend_from_slice(words),
+                Err(abort) => return Err(refused(abort, kept)),
+            }
+            take_values(New::LONG.iter().copied(), &mut to.words, kept, &mut to.values);
+            Ok(())
+        };
         let (old, new) = (RowType::of::<Old>(), TypeId::of::<New>());
         self.migrations.add(table, old, new, Box::new(convert));
         self
+    }
+}
+
+/// Returns the words that a row has in memory, with values that are kept.
+fn kept_words(row: LongRow<'_>, kept: &mut KeptBytes<'_>) -> Result<Vec<u64>, Abort> {
+    let mut words = row.words.to_vec();
+    for value in row.values() {
+        if let Some(bytes) = value.bytes() {
+            words[usize::from(value.place)] = kept.word_of(&bytes)?;
+        }
+    }
+    Ok(words)
+}
+
+/// Returns why a value was not kept.
+fn refused(abort: Abort, kept: &KeptBytes<'_>) -> String {
+    match kept.too_long {
+        Some((column, bytes)) => {
+            format!("column `{column}`: a value of {bytes} bytes; {LONG_BYTES_MAX} are the most")
+        }
+        None => abort.to_string(),
     }
 }

@@ -9,17 +9,19 @@
 #![forbid(unsafe_code)]
 
 use super::quiescent::copy_unit;
+use super::row_values::{insert_row, take_values};
 use super::session::Session;
 use super::table_end::{await_durable, retire};
-use crate::catalog::{How, Rewrite, TableCopy, TableOptions, files_error};
+use crate::catalog::{How, NewRow, Rewrite, TableCopy, TableOptions, files_error, schema_of};
 use crate::engine::{IndexCore, Protocol, Stage, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::index::{Found, Place};
 use crate::log::Level;
+use crate::record::KeptBytes;
 use crate::schema::{Pinned, RowType, Shown, Unit, Words, image_words};
-use crate::txn::{InsertTarget, Tx};
-use candide_log::Store;
+use candide_log::format::long_row::{LongRow, append_value};
+use candide_log::{LongColumns, Store};
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +31,8 @@ use std::sync::Arc;
 const ROWS_AT_ONCE: usize = 256;
 /// The number of rows that are looked up at once, so that their cache misses overlap.
 const LOOKUPS_AT_ONCE: usize = 8;
+/// The number of words of values from which on a transaction reads no more rows.
+const VALUE_WORDS_AT_ONCE: usize = 1 << 17;
 
 /// Makes a table of rows of a program's type from a recovered one, and returns it. The caller has
 /// locked the adoption of the old one.
@@ -51,7 +55,8 @@ pub(super) fn migrate<P: Protocol>(
     session.acknowledge_at(Level::Memory);
     let common = &inner.engine.common;
     let copy = inner.catalog.begin_copy((common, store), options, row, rewrite)?;
-    let work = Work { inner, old: core, new: &copy.core, row, rewrite };
+    let long = LongColumns::of(&schema_of(&rewrite.schema.name, row));
+    let work = Work { inner, old: core, new: &copy.core, long, row, rewrite };
     let number = copy.core.log_number.get().expect("the copy is logged");
     let finished = work
         .copy_rows(&mut session)
@@ -94,41 +99,48 @@ fn discard<P: Protocol>(
     }
 }
 
-/// Rows as words.
+/// Rows as files have them.
 struct Rows {
     key_words: usize,
     row_words: usize,
     keys: Vec<u64>,
     words: Vec<u64>,
-}
-
-/// A row as words: its key, and the rest.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    key: &'a [u64],
-    words: &'a [u64],
+    /// The words of the values of all rows, and the ends of those of each.
+    values: Vec<u64>,
+    value_ends: Vec<usize>,
 }
 
 impl Rows {
     fn new(key_words: usize, row_words: usize) -> Rows {
-        Rows { key_words, row_words, keys: Vec::new(), words: Vec::new() }
+        let (keys, words, values) = (Vec::new(), Vec::new(), Vec::new());
+        Rows { key_words, row_words, keys, words, values, value_ends: Vec::new() }
     }
 
     fn clear(&mut self) {
         self.keys.clear();
         self.words.clear();
+        self.values.clear();
+        self.value_ends.clear();
+    }
+
+    fn push(&mut self, row: &NewRow) {
+        self.keys.extend_from_slice(&row.key);
+        self.words.extend_from_slice(&row.words);
+        self.values.extend_from_slice(&row.values);
+        self.value_ends.push(self.values.len());
     }
 
     fn count(&self) -> usize {
-        self.keys.len() / self.key_words
+        self.value_ends.len()
     }
 
-    fn get(&self, place: usize) -> Row<'_> {
+    fn get(&self, place: usize) -> LongRow<'_> {
         let (key, words) = (place * self.key_words, place * self.row_words);
-        Row {
-            key: &self.keys[key..key + self.key_words],
-            words: &self.words[words..words + self.row_words],
-        }
+        let begin = place.checked_sub(1).map_or(0, |before| self.value_ends[before]);
+        let values = &self.values[begin..self.value_ends[place]];
+        let (key, words) =
+            (&self.keys[key..key + self.key_words], &self.words[words..words + self.row_words]);
+        LongRow::of(key, words, values).expect("the values of a row")
     }
 }
 
@@ -149,6 +161,8 @@ struct Work<'a, P: Protocol> {
     inner: &'a Handle<P>,
     old: &'a TableCore,
     new: &'a TableCore,
+    /// The columns of any length of the new table.
+    long: LongColumns,
     row: &'a RowType,
     rewrite: &'a Rewrite,
 }
@@ -160,14 +174,19 @@ impl<P: Protocol> Work<'_, P> {
         let keys = session.linked_keys(self.old);
         let mut old = Rows::new(key_words, image_words(self.old.groups));
         let mut new = Rows::new(self.row.key_words, self.row.image_words);
-        let mut converted = (Vec::new(), Vec::new());
-        for keys in keys.chunks(ROWS_AT_ONCE * key_words) {
-            self.read(session, keys, &mut old)?;
+        let mut converted = NewRow::default();
+        let mut kept = KeptBytes::new(self.inner.engine.long_memory());
+        let mut rest = &keys[..];
+        while !rest.is_empty() {
+            let next = &rest[..rest.len().min(ROWS_AT_ONCE * key_words)];
+            let count = self.read(session, next, &mut old)?;
+            rest = &rest[count * key_words..];
             new.clear();
             for place in 0..old.count() {
-                self.convert(old.get(place), &mut converted)?;
-                new.keys.extend_from_slice(&converted.0);
-                new.words.extend_from_slice(&converted.1);
+                let done = self.convert(old.get(place), &mut kept, &mut converted);
+                kept.clear();
+                done?;
+                new.push(&converted);
             }
             self.insert(session, &new, 0..new.count())
                 .map_err(|reason| self.refused(session, (&old, &new), reason))?;
@@ -193,15 +212,26 @@ impl<P: Protocol> Work<'_, P> {
         }
     }
 
-    /// Reads the rows with these keys.
-    fn read(&self, session: &mut Session<P>, keys: &[u64], rows: &mut Rows) -> Result<(), Error> {
+    /// Reads the rows with these keys, or with the first of them, if they have many values. Returns
+    /// the number of these keys.
+    fn read(
+        &self,
+        session: &mut Session<P>,
+        keys: &[u64],
+        rows: &mut Rows,
+    ) -> Result<usize, Error> {
         let table = self.old;
         let key_words = table.layout.key_words();
+        let mut keys_read = 0;
         let read = session.run_body(&mut |tx| {
             rows.clear();
+            keys_read = 0;
             let state = &mut *tx.state.borrow_mut();
             state.admit(tx.engine, table)?;
             for keys in keys.chunks(LOOKUPS_AT_ONCE * key_words) {
+                if rows.values.len() >= VALUE_WORDS_AT_ONCE {
+                    break;
+                }
                 let count = keys.len() / key_words;
                 let key = |place: usize| &keys[place * key_words..][..key_words];
                 // Behind the last key comes that key again.
@@ -215,35 +245,50 @@ impl<P: Protocol> Work<'_, P> {
                     let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(table, unit, from, to);
                     let units = table.layout.units();
                     if state.read_units(tx.engine, table, (record, units), copy)? {
+                        let places = table.layout.named_places();
+                        take_values(places, &mut rows.words[first..], tx, &mut rows.values);
+                        rows.value_ends.push(rows.values.len());
                         rows.keys.extend_from_slice(key(place));
                     } else {
                         rows.words.truncate(first);
                     }
                 }
+                keys_read += count;
             }
             Ok(())
         });
-        read.map_err(Error::Transaction)
+        read.map(|()| keys_read).map_err(Error::Transaction)
     }
 
-    /// Converts a row to a new key and the other words.
-    fn convert(&self, old: Row<'_>, new: &mut (Vec<u64>, Vec<u64>)) -> Result<(), Error> {
-        let (to_key, to_words) = (&mut new.0, &mut new.1);
+    /// Converts a row.
+    fn convert(
+        &self,
+        old: LongRow<'_>,
+        kept: &mut KeptBytes<'_>,
+        new: &mut NewRow,
+    ) -> Result<(), Error> {
+        new.values.clear();
         let converted = match &self.rewrite.how {
             How::ByNames(conversion) => {
-                conversion.convert((old.key, old.words), (to_key, to_words))
+                let value = |place| old.values().find(|value| value.place == place)?.bytes();
+                let NewRow { key, words, values } = &mut *new;
+                let mut last = None;
+                let new_value =
+                    &mut |place, bytes: &[u8]| append_value(values, &mut last, place, bytes);
+                conversion.convert((old.key, old.words), &value, (key, words), new_value)
             }
             How::By(function) => {
-                to_key.clear();
-                to_words.clear();
-                let convert = || (function.convert)(old.key, old.words, to_key, to_words);
-                catch_unwind(AssertUnwindSafe(convert)).map_err(|panic| {
-                    format!("the function of the migration has panicked: {}", text_of(&*panic))
+                new.key.clear();
+                new.words.clear();
+                let convert = || (function.convert)(old, kept, new);
+                catch_unwind(AssertUnwindSafe(convert)).unwrap_or_else(|panic| {
+                    let text = text_of(&*panic);
+                    Err(format!("the function of the migration has panicked: {text}"))
                 })
             }
         };
         let key_words = self.row.key_words;
-        let checked = converted.and_then(|()| match new.0.len() {
+        let checked = converted.and_then(|()| match new.key.len() {
             words if words == key_words => Ok(()),
             words => {
                 Err(format!("its new key has {words} words, and its type declares {key_words}"))
@@ -265,7 +310,7 @@ impl<P: Protocol> Work<'_, P> {
                 let mut near = Place::default();
                 for number in places.clone() {
                     place = number;
-                    if !self.insert_row(tx, rows.get(number), &mut near)? {
+                    if !insert_row(tx, (self.new, &self.long), rows.get(number), &mut near)? {
                         return Err(Abort::Duplicate);
                     }
                 }
@@ -279,24 +324,6 @@ impl<P: Protocol> Work<'_, P> {
             Err(panic) => Reason::Panic(text_of(&*panic).to_owned()),
         };
         Err(NotInserted { place, reason })
-    }
-
-    /// Inserts a row, unless there is one with its key. Returns whether it was inserted. If
-    /// possible, links the record at `place`, where the last one was linked.
-    fn insert_row(&self, tx: &Tx<'_, P>, row: Row<'_>, place: &mut Place) -> Result<bool, Abort> {
-        let (state, table) = (&mut *tx.state.borrow_mut(), self.new);
-        table.layout.in_kept_words(row.key, |key| {
-            state.admit(tx.engine, table)?;
-            let InsertTarget { record, is_new } = state.link(tx.engine, table, key, place)?;
-            if !is_new {
-                return state.insert_again(tx.engine, table, record, row.words);
-            }
-            if !table.indexes.is_empty() {
-                state.add_entries(tx.engine, table, record, row.words)?;
-            }
-            state.stage_new_words(tx.engine, table, record, row.words)?;
-            Ok(true)
-        })
     }
 
     /// Returns the error of rows that were refused, with the key of the row that is in the way.
@@ -335,8 +362,8 @@ impl<P: Protocol> Work<'_, P> {
     }
 
     /// Returns the unique index that has the key of this row already.
-    fn unique_index_with(&self, row: Row<'_>) -> Option<&IndexCore> {
-        // What a row's words name, which the attempt has staged, is freed.
+    fn unique_index_with(&self, row: LongRow<'_>) -> Option<&IndexCore> {
+        // An index with limits needs the bytes of the values, which are freed.
         let unique =
             self.new.indexes.kept().filter(|index| index.unique && !index.key.has_limits());
         let mut with_key = unique.filter(|index| {
@@ -368,7 +395,7 @@ impl<P: Protocol> Work<'_, P> {
     }
 
     /// Returns the error of a row of the old table.
-    fn failed(&self, row: Row<'_>, problem: String) -> Error {
+    fn failed(&self, row: LongRow<'_>, problem: String) -> Error {
         let schema = &self.rewrite.schema;
         let key = match schema.key_values(row.key) {
             Ok(values) if !values.is_empty() => {

@@ -93,9 +93,12 @@ fn insert_checked<P: Protocol>(
     })
 }
 
+/// A function that allows a row or refuses it, by the words of its key, and those of the row as
+/// they are in memory.
+type CheckRow<'a> = dyn Fn(&[u64], &[u64]) -> Result<(), Abort> + 'a;
+
 /// Inserts rows that follow one another as [`LongRow::append_to`] writes them, if `check` allows
-/// each: its key, and the words of the row as they are in memory. The values are those of columns
-/// of the table.
+/// each. The values are those of columns of the table.
 ///
 /// # Errors
 /// [`Abort::Duplicate`] and what `check` returns; those of [`insert_row`].
@@ -103,7 +106,7 @@ pub(super) fn insert_rows<P: Protocol>(
     tx: &Tx<'_, P>,
     (core, long): (&TableCore, &LongColumns),
     rows: &[u64],
-    check: &dyn Fn(&[u64], &[u64]) -> Result<(), Abort>,
+    check: &CheckRow<'_>,
 ) -> Result<(), Abort> {
     let (key_words, row_words) = (core.layout.unpacked_key_words(), image_words(core.groups));
     let (mut rest, mut near) = (rows, Place::default());

@@ -27,7 +27,10 @@ pub(super) fn fields_of(row: &RowType) -> Vec<FieldSchema> {
         };
         let default = info.place.zip(info.default);
         let default = default.and_then(|(place, default)| match info.ty.is_long() {
-            true => DefaultBytes::of(default),
+            true => {
+                let is_optional = matches!(info.ty, FieldType::Optional(_));
+                DefaultBytes::of(default).or_else(|| (!is_optional).then(Vec::new))
+            }
             false => Some(default_of(row, place, default)),
         });
         FieldSchema { name: info.name.to_owned(), place, ty, default }

@@ -5,7 +5,9 @@
 use super::sequences::is_reserved;
 use super::stored::{self, schema_of};
 use crate::error::Error;
+use crate::record::KeptBytes;
 use crate::schema::{FieldInfo, RowType};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::{Conversion, TableSchema};
 use std::any::TypeId;
 use std::fmt::{self, Debug, Formatter};
@@ -24,8 +26,18 @@ pub enum Migration {
     Apply,
 }
 
-/// A function from the words of an old key and row to those of the new ones.
-type Convert = dyn Fn(&[u64], &[u64], &mut Vec<u64>, &mut Vec<u64>) + Send + Sync;
+/// A row as files have it: the words of its key, of its columns, and of its values.
+#[derive(Debug, Default)]
+pub(crate) struct NewRow {
+    pub(crate) key: Vec<u64>,
+    pub(crate) words: Vec<u64>,
+    pub(crate) values: Vec<u64>,
+}
+
+/// A function from an old row to the new one, which is empty before. Values are kept until the
+/// function has returned. Its error is what does not fit.
+type Convert =
+    dyn Fn(LongRow<'_>, &mut KeptBytes<'_>, &mut NewRow) -> Result<(), String> + Send + Sync;
 
 /// The migrations that a program asks for.
 #[derive(Debug, Clone, Default)]
@@ -104,14 +116,6 @@ impl Migrations {
 
     /// Returns how a table becomes one of a program's type, or what to do instead.
     fn how(&self, schema: &TableSchema, row: &RowType) -> Result<How, String> {
-        let of_program = row.fields.iter().find(|field| field.ty.is_long()).map(|field| field.name);
-        let of_files = || schema.fields.iter().find(|field| field.ty.is_value());
-        if let Some(name) = of_program.or_else(|| Some(&*of_files()?.name)) {
-            return Err(format!(
-                "rows with column `{name}`, whose values have any length, cannot be migrated; name \
-                 the type that the table was made with"
-            ));
-        }
         let mut of_table =
             self.functions.iter().filter(|of| *of.table == *schema.name && of.new == row.id);
         if let Some(function) = of_table.find(|of| stored::difference(schema, &of.old).is_none()) {

@@ -19,7 +19,7 @@ mod stored;
 pub(crate) use copies::TableCopy;
 pub(crate) use former::FormerTable;
 pub use migrations::Migration;
-pub(crate) use migrations::{How, Migrations, Rewrite};
+pub(crate) use migrations::{How, Migrations, NewRow, Rewrite};
 pub(crate) use objects::{Cells, FreeTable, OBJECT_TABLES, Unnamed};
 pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]

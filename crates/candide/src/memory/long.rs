@@ -39,11 +39,20 @@ impl LongKind {
 pub(crate) struct LongMemory {
     slabs: [Arc<Slab>; LONG_SLABS],
     memory: Arc<Memory>,
-    /// The blocks that are larger than those of the slabs, by their addresses.
-    large: Mutex<HashMap<u64, WordArray>>,
+    /// The blocks that are larger than those of the slabs.
+    large: Mutex<Large>,
     /// The number of blocks in use.
     #[cfg(test)]
     in_use: AtomicU64,
+}
+
+/// Blocks that are arrays of their own.
+#[derive(Debug, Default)]
+struct Large {
+    /// By their addresses.
+    blocks: HashMap<u64, WordArray>,
+    /// The number of their words.
+    words: usize,
 }
 
 impl LongMemory {
@@ -88,7 +97,9 @@ impl LongMemory {
     fn allocate_large(&self, words: usize) -> Result<Block, OutOfMemory> {
         let array = WordArray::new(&self.memory, words)?;
         let block = array.block();
-        lock(&self.large).insert(block.address(), array);
+        let mut large = lock(&self.large);
+        large.words += array.len();
+        large.blocks.insert(block.address(), array);
         Ok(block)
     }
 
@@ -106,14 +117,17 @@ impl LongMemory {
     #[cold]
     #[inline(never)]
     fn free_large(&self, block: Block) {
-        let array = lock(&self.large).remove(&block.address());
+        let mut large = lock(&self.large);
+        let array = large.blocks.remove(&block.address());
         debug_assert!(array.is_some(), "a large block is freed once");
+        large.words -= array.as_ref().map_or(0, WordArray::len);
+        drop(large);
     }
 
-    /// Returns the number of bytes of the database's memory that the blocks have taken.
-    #[cfg(test)]
+    /// Returns the number of bytes of the database's memory that the blocks have taken, free blocks
+    /// of the slabs included.
     pub(crate) fn reserved_bytes(&self) -> usize {
-        let large = lock(&self.large).values().map(|array| array.len() * WORD_BYTES).sum::<usize>();
+        let large = lock(&self.large).words * WORD_BYTES;
         self.slabs.iter().map(|slab| slab.reserved_bytes()).sum::<usize>() + large
     }
 

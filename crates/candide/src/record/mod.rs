@@ -3,6 +3,7 @@
 pub(crate) mod delta;
 #[cfg(feature = "json")]
 mod json;
+mod kept_bytes;
 mod layout;
 pub(crate) mod long;
 mod long_columns;
@@ -17,6 +18,7 @@ pub(crate) mod version_chain;
 
 #[cfg(feature = "json")]
 pub use json::Json;
+pub(crate) use kept_bytes::KeptBytes;
 pub use layout::CellAt;
 pub(crate) use layout::{Layout, Named, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use tid::Tid;

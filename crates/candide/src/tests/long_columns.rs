@@ -6,6 +6,7 @@ mod guards;
 mod histories;
 #[cfg(feature = "json")]
 mod json;
+mod migrations;
 mod model;
 mod outside;
 mod views;
@@ -282,7 +283,17 @@ fn the_memory_limit_counts_values() {
     let db = Database::<Occ>::builder().memory_limit(8 << 20).build().unwrap();
     let users = db.table::<User>("users").unwrap();
     db.run(|tx| users.insert(tx, User::new(1))).unwrap();
+    let before = db.memory().value_bytes;
     let large = vec![7; 5 << 20];
+    db.run(|tx| users.insert(tx, User { photo: large.clone(), ..User::new(3) })).unwrap();
+    let memory = db.memory();
+    assert!(memory.value_bytes >= before + large.len(), "{memory:?} after {before}");
+    assert!(memory.value_bytes < memory.reserved_bytes, "{memory:?}");
+    db.run(|tx| users.delete(tx, 3)).unwrap();
+    eventually("the end of the large value", || {
+        db.run(|_| Ok(())).unwrap();
+        db.memory().value_bytes < before + large.len()
+    });
     let refused = db.run(|tx| {
         let both = (User::AGE.set(1), User::PHOTO.set(&large));
         users.update(tx, 1, both)?;

@@ -31,6 +31,7 @@ use crate::log::Level;
 use candide_log::OpenError;
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::format::commit::CommitRecord;
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use notes::{Notes, State};
 use rows::Applier;
@@ -175,7 +176,7 @@ impl<P: Replicable> Replica<P> {
         self.check_ended(begun)
     }
 
-    /// Takes in rows of the snapshot: the number of the table, the key, and the other words.
+    /// Takes in rows of the snapshot, each with the number of its table.
     ///
     /// # Errors
     /// [`ReplicaError`].
@@ -184,7 +185,7 @@ impl<P: Replicable> Replica<P> {
     /// If no snapshot has begun.
     pub fn rows<'a>(
         &mut self,
-        rows: impl IntoIterator<Item = (u32, &'a [u64], &'a [u64])>,
+        rows: impl IntoIterator<Item = (u32, LongRow<'a>)>,
     ) -> Result<(), ReplicaError> {
         if self.has_ended {
             return Err(ReplicaError::Ended);

@@ -6,6 +6,7 @@ use super::error::ReplicaError;
 use super::notes::{Note, Notes, State};
 use super::tables::{Followed, Tables};
 use crate::api::changes::{self, Failure};
+use crate::api::row_values::take_values;
 use crate::api::session::Session;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
@@ -13,8 +14,9 @@ use crate::handle::Handle;
 use crate::schema::{Unit, Words, image_words};
 use crate::txn::{self, Tx};
 use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
-use candide_log::sum::row_hash;
+use candide_log::sum::{long_row_hash, row_hash};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -33,8 +35,15 @@ pub(super) struct Loading {
     later: Vec<Row>,
 }
 
-/// A row of a snapshot: the number of its table, its key, and its other words.
-type Row = (u32, Box<[u64]>, Box<[u64]>);
+/// A row of a snapshot: the number of its table, its key, its other words, and those of its values.
+type Row = (u32, Box<[u64]>, Box<[u64]>, Box<[u64]>);
+
+/// The words of a row that has been read, and those of its values.
+#[derive(Default)]
+struct Image {
+    words: Vec<u64>,
+    values: Vec<u64>,
+}
 
 /// A change of the table with this number in the other database.
 type Numbered<'a> = (u32, Change<'a>);
@@ -126,7 +135,7 @@ impl<P: Protocol> Applier<P> {
             sums.clear();
             {
                 let staging = &mut *tx.state.borrow_mut();
-                let mut image = Vec::new();
+                let mut image = Image::default();
                 for (number, change) in changes {
                     let Some(followed) = cores.get(number).copied() else { continue };
                     let Followed { table, sum } = followed;
@@ -135,15 +144,22 @@ impl<P: Protocol> Applier<P> {
                     let before = hash_at(tx, staging, core, change, &mut image)?;
                     *sum = sum.wrapping_sub(before.unwrap_or(0));
                     changes::apply(tx, staging, table, change)?;
-                    if change.kind != ChangeKind::Delete {
+                    if change.kind == ChangeKind::Delete {
+                        continue;
+                    }
+                    let after = if table.long().is_empty() {
+                        let words = &mut image.words;
                         if before.is_none() {
-                            image.clear();
-                            image.resize(image_words(core.groups), 0);
+                            words.clear();
+                            words.resize(image_words(core.groups), 0);
                         }
                         let first = usize::from(change.first);
-                        image[first..first + change.words.len()].copy_from_slice(change.words);
-                        *sum = sum.wrapping_add(row_hash(change.key, &image));
-                    }
+                        words[first..first + change.words.len()].copy_from_slice(change.words);
+                        Some(row_hash(change.key, words))
+                    } else {
+                        hash_at(tx, staging, core, change, &mut image)?
+                    };
+                    *sum = sum.wrapping_add(after.unwrap_or(0));
                 }
             }
             for number in tables.unnoted.iter().chain(sums.keys()) {
@@ -192,7 +208,7 @@ impl<P: Protocol> Applier<P> {
     /// Takes in rows of the snapshot. Those that are here already stay as they are.
     pub(super) fn load<'a>(
         &mut self,
-        rows: &mut dyn Iterator<Item = (u32, &'a [u64], &'a [u64])>,
+        rows: &mut dyn Iterator<Item = (u32, LongRow<'a>)>,
     ) -> Result<(), ReplicaError> {
         let mut batch: Vec<Numbered<'a>> = Vec::new();
         let mut words = 0;
@@ -203,9 +219,9 @@ impl<P: Protocol> Applier<P> {
                 batch.clear();
                 words = 0;
             }
-            let Some((number, key, row)) = next else { return Ok(()) };
-            batch.push((number, put(number, key, row)));
-            words += key.len() + row.len();
+            let Some((number, row)) = next else { return Ok(()) };
+            batch.push((number, put(number, row)));
+            words += row.key.len() + row.words.len() + row.value_words().len();
         }
     }
 
@@ -225,11 +241,14 @@ impl<P: Protocol> Applier<P> {
         let mut is_here = Vec::new();
         let looked = self.session.try_run(|tx| -> Result<(), Failure> {
             let staging = &mut *tx.state.borrow_mut();
-            let mut image = Vec::new();
+            let mut image = Image::default();
             is_here.clear();
             for (core, (_, change)) in &differing {
                 let found = hash_at(tx, staging, core, change, &mut image)?;
-                is_here.push((found.is_some(), found.is_some() && image == change.words));
+                let is_same = found.is_some()
+                    && image.words == change.words
+                    && image.values == change.value_words;
+                is_here.push((found.is_some(), is_same));
             }
             Ok(())
         });
@@ -242,7 +261,8 @@ impl<P: Protocol> Applier<P> {
                 changes.push((number, change));
                 continue;
             }
-            later.push((number, change.key.into(), change.words.into()));
+            let Change { key, words, value_words, .. } = change;
+            later.push((number, key.into(), words.into(), value_words.into()));
             if is_there {
                 changes.push((number, delete(number, change.key)));
             }
@@ -264,7 +284,10 @@ impl<P: Protocol> Applier<P> {
         }
         for rows in later.chunks(ROWS_AT_ONCE) {
             // The tables are those of rows that were looked at.
-            let puts = rows.iter().map(|(number, key, words)| (*number, put(*number, key, words)));
+            let puts = rows.iter().map(|(number, key, words, values)| {
+                let row = LongRow::of(key, words, values).expect("it was a row");
+                (*number, put(*number, row))
+            });
             self.commit(&puts.collect::<Vec<_>>(), None)?;
         }
         self.commit(&[], Some(State::Whole(*note)))
@@ -302,9 +325,9 @@ impl<P: Protocol> Applier<P> {
 }
 
 /// Returns the change that puts a row.
-fn put<'a>(table: u32, key: &'a [u64], words: &'a [u64]) -> Change<'a> {
-    let kind = ChangeKind::Put;
-    Change { table: table as u16, kind, first: 0, key, words, value_words: &[] }
+fn put(table: u32, row: LongRow<'_>) -> Change<'_> {
+    let (kind, LongRow { key, words, .. }) = (ChangeKind::Put, row);
+    Change { table: table as u16, kind, first: 0, key, words, value_words: row.value_words() }
 }
 
 /// Returns the change that deletes a row.
@@ -313,14 +336,14 @@ fn delete(table: u32, key: &[u64]) -> Change<'_> {
     Change { table: table as u16, kind, first: 0, key, words: &[], value_words: &[] }
 }
 
-/// Returns the hash of the row of a change as it is before; `None` if there is none. `image` gets
-/// its words.
+/// Returns the hash of the row of a change as it is in the transaction; `None` if there is none.
+/// `image` gets its words.
 fn hash_at<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut txn::State<P>,
     core: &TableCore,
     change: &Change<'_>,
-    image: &mut Vec<u64>,
+    Image { words: image, values }: &mut Image,
 ) -> Result<Option<u64>, Abort> {
     let row = core.layout.in_kept_words(change.key, |key| changes::row(tx, state, core, key))?;
     let Some(record) = row else { return Ok(None) };
@@ -331,5 +354,11 @@ fn hash_at<P: Protocol>(
         from.copy(0, count, |word, value| image[start + word] = value);
     };
     let is_there = state.read_units(tx.engine, core, (record, core.layout.units()), copy)?;
-    Ok(is_there.then(|| row_hash(change.key, image)))
+    values.clear();
+    if !is_there {
+        return Ok(None);
+    }
+    take_values(core.layout.named_places(), image, tx, values);
+    let row = LongRow::of(change.key, image, values).expect("the values of a row");
+    Ok(Some(long_row_hash(row)))
 }

@@ -8,10 +8,11 @@ use super::notes::{Found, NOTES, TableNote};
 use crate::api::changes::ChangedTable;
 use crate::api::session::Session;
 use crate::api::table_names::{drop_named, rename_named};
-use crate::engine::{Protocol, TableCore};
+use crate::engine::Protocol;
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::schema::image_words;
+use candide_log::LongColumns;
 use candide_log::schema::{TableSchema, TableState};
 use candide_log::sum::table_sum;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ impl Tables {
         session: &mut Session<P>,
         found: &Found,
     ) -> Result<Tables, Error> {
+        let schemas = inner.store().map(|store| store.tables()).unwrap_or_default();
         let mut known = BTreeMap::new();
         for core in inner.catalog.logged_tables(&inner.engine.common) {
             let log_number = core.log_number.get();
@@ -61,10 +63,13 @@ impl Tables {
             match found.tables.iter().find(|(_, note)| is_it(note)) {
                 _ if *core.name == *NOTES => {}
                 Some((number, note)) => {
-                    known.insert(
-                        *number,
-                        Followed { table: ChangedTable::plain(core), sum: note.sum },
-                    );
+                    let of_files =
+                        schemas.iter().find(|of| of.number == u32::from(note.log_number));
+                    let table = match of_files {
+                        Some(schema) => ChangedTable::new(core, schema),
+                        None => ChangedTable::plain(core),
+                    };
+                    known.insert(*number, Followed { table, sum: note.sum });
                 }
                 None => drop_named(inner, session, &core.name)?,
             }
@@ -152,12 +157,6 @@ impl Tables {
         table: &TableSchema,
     ) -> Result<(), Error> {
         let number = table.number;
-        if let Some(field) = table.fields.iter().find(|field| field.ty.is_value()) {
-            let (table, column) = (&table.name, &field.name);
-            let what =
-                format!("table {table:?} has column `{column}`, whose values have any length");
-            return Err(Error::Files { problem: format!("{what}: a standby cannot have it") });
-        }
         if table.name == NOTES {
             // The other database has followed one, too.
             self.skipped.insert(number);
@@ -167,7 +166,7 @@ impl Tables {
             TableState::InUse => table.name.clone(),
             _ => nameless(number),
         };
-        if self.known.get(&number).is_some_and(|known| !has_rows_of(&known.table.core, table)) {
+        if self.known.get(&number).is_some_and(|known| !has_rows_of(&known.table, table)) {
             self.drop(inner, session, number)?;
         }
         let other =
@@ -180,9 +179,9 @@ impl Tables {
             Some(known) => rename_named(inner, &known.table.core.name.to_string(), &name)?,
             None => {
                 let table = TableSchema { name, state: TableState::InUse, ..table.clone() };
-                let core = make(inner, table)?;
+                let made = ChangedTable::new(make(inner, table.clone())?, &table);
                 self.skipped.remove(&number);
-                self.known.insert(number, Followed { table: ChangedTable::plain(core), sum: 0 });
+                self.known.insert(number, Followed { table: made, sum: 0 });
                 self.unnoted.insert(number);
             }
         }
@@ -222,7 +221,9 @@ fn nameless(number: u32) -> String {
 }
 
 /// Returns whether rows of a table have the words that a schema describes.
-fn has_rows_of(core: &TableCore, table: &TableSchema) -> bool {
+fn has_rows_of(known: &ChangedTable, table: &TableSchema) -> bool {
+    let core = &known.core;
     core.layout.unpacked_key_words() == usize::from(table.key_words)
         && image_words(core.groups) == table.row_words()
+        && known.long().have_rows_of(&LongColumns::of(table))
 }

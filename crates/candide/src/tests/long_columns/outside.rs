@@ -321,18 +321,17 @@ mod texts {
         settle(&db, &users, &[]);
     }
 
+    /// A line may be as long as its values need: a byte may take six.
     #[test]
-    fn values_of_16_mib_go_through_texts() {
+    fn a_value_of_16_mib_goes_through_json() {
         let (db, users) = scene::<Occ>();
-        let name = "\u{1}".repeat(16 << 20);
-        let row = User { name, photo: vec![0xab; 16 << 20], ..golden_row() };
+        let row = User { name: "\u{1}".repeat(16 << 20), ..golden_row() };
         db.run(|tx| users.insert(tx, row.clone())).unwrap();
-        for (write, read) in forms::<Occ>() {
-            let mut written = Vec::new();
-            assert_eq!(write(&users, &mut written), Ok(1));
-            let (other, copy) = scene::<Occ>();
-            assert_eq!(read(&copy, &mut &written[..]), Ok(1));
-            assert!(rows_of(&other, &copy) == [row.clone()]);
-        }
+        let mut written = Vec::new();
+        assert_eq!(users.export_json(&mut written), Ok(1));
+        assert!(written.len() > 6 << 24);
+        let (other, copy) = scene::<Occ>();
+        assert_eq!(copy.import_json(&mut &written[..]), Ok(1));
+        assert!(rows_of(&other, &copy) == [row]);
     }
 }
