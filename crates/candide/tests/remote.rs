@@ -74,7 +74,7 @@ impl Remote for Counting {
         Ok(())
     }
 
-    fn begin(&self, mut feed: Feed, replies: Arc<dyn Replies>) -> Result<(), OpenError> {
+    fn begin(&self, feed: Feed, replies: Arc<dyn Replies>) -> Result<(), OpenError> {
         self.note("begin");
         feed.tables();
         *self.begun.lock().unwrap() = Some((feed, replies));
