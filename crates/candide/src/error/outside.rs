@@ -397,11 +397,7 @@ impl fmt::Display for Error {
             Error::NotUnique { table, index } => {
                 write!(f, "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or leave out `unique`")
             }
-            Error::KeyTooLong { table, index, length, length_max } => write!(
-                f,
-                "a row of table {table:?} has a value of {length} bytes, and index {index:?} keeps at most {length_max}; \
-                 shorten the value, or give the index more `bytes`"
-            ),
+            Error::KeyTooLong { table, index, .. } => refuse_length(f, table, index, self),
             Error::Busy { waited } => end_wait(f, waited.as_secs()),
             Error::Schema { table, row, difference, advice } => write!(
                 f,
@@ -430,6 +426,20 @@ impl fmt::Display for Error {
 }
 
 /// Writes that a call has waited for too long.
+fn refuse_length(
+    f: &mut fmt::Formatter<'_>,
+    table: &str,
+    index: &str,
+    error: &Error,
+) -> fmt::Result {
+    let Error::KeyTooLong { length, length_max, .. } = error else { return Ok(()) };
+    write!(
+        f,
+        "a row of table {table:?} has a value of {length} bytes, and index {index:?} keeps at most {length_max}; \
+         shorten the value, or give the index more `bytes`"
+    )
+}
+
 fn end_wait(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
     write!(
         f,
