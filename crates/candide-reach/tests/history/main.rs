@@ -31,6 +31,7 @@ use world::World;
 /// The handles of the standby and of what reads at the end. Leaders have those from 10 on.
 const STANDBY: usize = 1;
 const AT_END: usize = 2;
+const PROMOTED: usize = 3;
 /// The longest time that anything takes, however busy the machine is.
 const HANGS: Duration = Duration::from_secs(300);
 /// The clients of each leader.
@@ -62,7 +63,19 @@ impl Leader {
                 Err(error) => return Err(format!("the primary does not open: {error}")),
             }
         };
-        let lists = Lists::of(&db).map_err(|error| error.to_string())?;
+        let leader = Leader::of(world, &db, disk, handle);
+        world.count("opened");
+        leader
+    }
+
+    /// Begins with the clients of a database that leads.
+    fn of(
+        world: &Arc<World>,
+        db: &Database<Mvcc>,
+        disk: SimDisk,
+        handle: usize,
+    ) -> Result<Leader, String> {
+        let lists = Lists::of(db).map_err(|error| error.to_string())?;
         let is_over = Arc::new(AtomicBool::new(false));
         let client = |client| {
             let (world, db, lists) = (Arc::clone(world), db.clone(), lists.clone());
@@ -70,15 +83,19 @@ impl Leader {
             thread::spawn(move || run_client(&world, &db, &lists, session, &is_over))
         };
         let clients = (0..CLIENTS).map(client).collect();
-        world.count("opened");
         Ok(Leader { handle, disk, is_over, clients })
+    }
+
+    /// Waits until the clients have done all that they do.
+    fn finish(&mut self) -> Result<(), String> {
+        let mut clients = self.clients.drain(..);
+        clients.try_for_each(|client| client.join()).map_err(|_| "a client has panicked".to_owned())
     }
 
     /// Tells the clients to end, and waits for them.
     fn end(&mut self) -> Result<(), String> {
         self.is_over.store(true, Ordering::SeqCst);
-        let mut clients = self.clients.drain(..);
-        clients.try_for_each(|client| client.join()).map_err(|_| "a client has panicked".to_owned())
+        self.finish()
     }
 }
 
@@ -89,11 +106,9 @@ fn follow(world: &World, disk: &SimDisk, handle: usize) -> Result<Standby, Strin
         let pause = Duration::from_micros(100);
         let patience = Patience { calls: 6, pause, pause_max: pause };
         let log = LogOptions::new().segment_bytes(16 << 10);
-        let replica = Database::<Mvcc>::builder().follow_on(Arc::new(disk.clone()), log);
-        let replica = replica.map_err(|error| error.to_string())?;
-        let options = StandbyOptions::new().patience(patience);
+        let options = StandbyOptions::new().patience(patience).log(log);
         let place: Arc<dyn Place> = Arc::new(world.place(handle));
-        match Standby::of(place, replica, options) {
+        match Standby::follow_on(place, Arc::new(disk.clone()), options) {
             Ok(standby) => return Ok(standby),
             Err(_) if begun.elapsed() < HANGS => world.set_faults(),
             Err(error) => return Err(format!("the standby does not follow: {error}")),
@@ -152,11 +167,17 @@ fn play(seed: u64) -> Result<BTreeMap<&'static str, u64>, String> {
     }
     // Otherwise, the leader is superseded while its clients go on.
     let db = standby.database().clone();
-    let _promoted = standby.promote().map_err(|error| format!("no promotion: {error}"))?;
+    let promoted = standby.promote().map_err(|error| format!("no promotion: {error}"))?;
     if !has_rest {
         leaders.iter_mut().try_for_each(Leader::end)?;
     }
     world.count("promoted");
+    // What the promoted standby acknowledges belongs to the history, too.
+    let before = world.events().get("acknowledged").copied().unwrap_or(0);
+    Leader::of(&world, &db, SimDisk::new(), PROMOTED)?.finish()?;
+    if world.events().get("acknowledged").copied().unwrap_or(0) == before {
+        return Err(format!("the promoted standby acknowledges nothing: {promoted:?}"));
+    }
     let lists = Lists::of(&db).map_err(|error| error.to_string())?;
     let end = world.read_all(&db, &lists)?;
     let other = follow(&world, &SimDisk::new(), AT_END)?;
