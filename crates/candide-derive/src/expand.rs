@@ -482,6 +482,8 @@ impl Record {
         };
         quote! {
             ::core::option::Option::Some(|__row: &mut #path::schema::RowWriter<'_>| {
+                // A `String` is made of a text as a `Text<N>` is, which may not fit.
+                #[allow(clippy::unnecessary_fallible_conversions)]
                 let __value: #ty = #value;
                 #put;
             })

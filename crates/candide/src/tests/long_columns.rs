@@ -13,6 +13,7 @@ mod views;
 
 use super::blocks::settled;
 use super::interleaving::acting;
+use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned};
 use crate::sync::Point;
 use crate::{Abort, Database, Occ, Session, Table, Tx, Whole};

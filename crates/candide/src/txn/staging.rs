@@ -46,8 +46,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
 
     /// Keeps the bytes of an operation until the attempt ends: those that `stage` passes. After
     /// that the operation, which passes the same bytes, cannot fail for want of memory when a part
-    /// of it has been staged. `seen` has the words that the operation has read, by the columns to which they belong: bytes
-    /// that equal those of their column are not kept again.
+    /// of it has been staged. `seen` has the words that the operation has read, by the columns to
+    /// which they belong: bytes that equal those of their column are not kept again.
     pub(crate) fn keep_all(
         &mut self,
         seen: &[(LongColumn, u64)],

@@ -2,11 +2,13 @@
 
 use super::{LENGTHS, User, all, settle, text};
 use crate::any::{Chosen, Erased};
+use crate::api::TableWords;
 use crate::engine::Protocol;
 use crate::protocols::Exclusion;
 use crate::{
     Abort, Database, Level, LogOptions, Mvcc, Mvto, Occ, Serial, Table, TableOptions, TicToc, Whole,
 };
+use candide_log::format::long_row::LongRow;
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -271,4 +273,45 @@ fn files_and_volatile_tables_are_apart() {
     assert_eq!(db.run(|tx| users.read(tx, 8, Whole)), Ok(User::new(8)));
     drop((db, users));
     reopen::<Occ>(&disk, 1, &[]);
+}
+
+#[test]
+fn rows_go_in_and_out_with_their_values_before_the_program_names_their_type() {
+    let disk = SimDisk::new();
+    let rows: Vec<User> = (0..30).map(User::new).collect();
+    let db = open::<Occ>(&disk, 1);
+    let users = db.table::<User>("users").unwrap();
+    db.run(|tx| users.insert_many(tx, rows.iter().cloned())).unwrap();
+    drop((db, users));
+    let kept = |db: &Database<Occ>| {
+        let mut kept = Vec::new();
+        let each = |words: TableWords<'_, Occ>| {
+            words.for_each_row(&mut |row: LongRow<'_>| {
+                kept.push((row.key.to_vec(), row.words.to_vec(), row.value_words().to_vec()));
+            })
+        };
+        db.with_words("users", each).unwrap().unwrap();
+        kept.sort();
+        kept
+    };
+    let db = open::<Occ>(&disk, 1);
+    let before = kept(&db);
+    assert_eq!(before.len(), rows.len());
+    let insert = |words: TableWords<'_, Occ>| {
+        db.run(|tx| {
+            let (key, fixed, values) = &before[5];
+            assert!(!words.insert_row(tx, LongRow::of(key, fixed, values).unwrap())?);
+            for (key, fixed, values) in &before {
+                let key = [key[0] + 100];
+                assert!(words.insert_row(tx, LongRow::of(&key, fixed, values).unwrap())?);
+            }
+            Ok(())
+        })
+    };
+    db.with_words("users", insert).unwrap().unwrap();
+    drop(db);
+    let copies = rows.iter().map(|row| User { id: row.id + 100, ..row.clone() });
+    let all: Vec<User> = rows.iter().cloned().chain(copies).collect();
+    let (db, _users) = reopen::<Occ>(&disk, 1, &all);
+    assert_eq!(kept(&db).len(), 60);
 }

@@ -66,7 +66,7 @@ fn a_guard_compares_the_whole_value<P: Protocol>() {
     }
     session.run(|tx| users.clear(tx)).unwrap();
     drop(session);
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
 }
 
 protocol_tests!(all: a_guard_sees_the_updates_before_it);
@@ -111,7 +111,7 @@ fn a_guard_sees_the_updates_before_it<P: Protocol>() {
     drop(session);
     let row = User { name: new, visits: 3, ..row };
     assert_eq!(db.run(|tx| users.read(tx, 4, Whole)).as_ref(), Ok(&row));
-    settle(&db, &users, &[row]);
+    settle(&db, &[row]);
 }
 
 protocol_tests!(overlapping: a_guard_is_evaluated_at_the_commit);
@@ -138,7 +138,7 @@ fn a_guard_is_evaluated_at_the_commit<P: Protocol>() {
     }
     drop((one, other));
     let rows: Vec<User> = db.run(|tx| users.rows(tx, ..).collect_rows()).unwrap();
-    settle(&db, &users, &rows);
+    settle(&db, &rows);
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn a_guard_of_too_many_bytes_is_refused() {
     let longer = vec![0; (16 << 20) + 1];
     let longer = db.run(|tx| users.update(tx, 1, User::PHOTO.equals(&longer)));
     assert_eq!(longer, Err(Abort::TextTooLong));
-    settle(&db, &users, &[User::new(1)]);
+    settle(&db, &[User::new(1)]);
 }

@@ -27,11 +27,11 @@ fn an_import_restores_values_of_all_lengths<P: Protocol>() {
         let (db, users) = scene::<P>();
         assert_eq!(users.import(&mut &stream[..]), Ok(count as u64));
         assert_eq!(rows_of(&db, &users), rows);
-        settle(&db, &users, &rows);
+        settle(&db, &rows);
         if count > 0 {
             let refused = Error::Load { rows: 0, cause: Abort::Duplicate };
             assert_eq!(users.import(&mut &stream[..]), Err(StreamError::Refused(refused)));
-            settle(&db, &users, &rows);
+            settle(&db, &rows);
         }
     }
 }
@@ -144,7 +144,7 @@ fn damaged_values_of_a_stream_are_refused_and_nothing_is_inserted() {
             db.run(|tx| users.clear(tx)).unwrap();
         }
     }
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
 }
 
 /// Returns the stream with other words of its row, and right checksums.
@@ -251,7 +251,7 @@ mod texts {
             let (other, copy) = scene::<P>();
             assert_eq!(read(&copy, &mut &written[..]), Ok(rows.len() as u64));
             assert_eq!(rows_of(&other, &copy), rows);
-            settle(&other, &copy, &rows);
+            settle(&other, &rows);
         }
     }
 
@@ -318,7 +318,7 @@ mod texts {
         let long = text((16 << 20) + 1, 0);
         let what = "is no value of `name: String`, which is at most 16777216 bytes, not 16777217";
         refused(&json(&format!("{long:?}"), "\"\""), what);
-        settle(&db, &users, &[]);
+        settle(&db, &[]);
     }
 
     /// A line may be as long as its values need: a byte may take six.

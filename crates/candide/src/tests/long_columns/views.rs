@@ -109,7 +109,7 @@ fn a_closure_may_change_the_row_that_it_reads<P: Protocol>() {
         });
         assert_eq!(failed, Err(Abort::Guard));
     }
-    settle(&db, &users, &[User::new(7)]);
+    settle(&db, &[User::new(7)]);
 }
 
 protocol_tests!(overlapping: what_is_lent_stays_although_others_replace_it);
@@ -161,7 +161,7 @@ fn closures_are_lent_what_a_snapshot_sees<P: Versioned>() {
     assert_eq!(read, Ok(()));
     assert!(names.iter().eq(rows.iter().map(|row| &row.name)));
     drop(snapshot);
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
 }
 
 protocol_tests!(all: a_value_that_a_change_leaves_is_not_staged);
@@ -169,7 +169,7 @@ fn a_value_that_a_change_leaves_is_not_staged<P: Protocol>() {
     let (db, users) = scene::<P>();
     let row = User { nickname: Some(text(100, 5)), hash: None, ..User::new(4) };
     db.run(|tx| users.insert(tx, row.clone())).unwrap();
-    settle(&db, &users, std::slice::from_ref(&row));
+    settle(&db, std::slice::from_ref(&row));
     let in_use = || db.inner.engine.long_memory().unwrap().in_use() as usize;
     let before = in_use();
     assert!(before > 1);
@@ -195,7 +195,7 @@ fn a_value_that_a_change_leaves_is_not_staged<P: Protocol>() {
     let (visits, age) = (row.visits + 3, row.age + 1);
     let row = User { hash, visits, age, ..row };
     assert_eq!(db.run(|tx| users.read(tx, 4, Whole)).as_ref(), Ok(&row));
-    settle(&db, &users, std::slice::from_ref(&row));
+    settle(&db, std::slice::from_ref(&row));
     // The closure replaces what stays, and the row.
     db.run(|tx| {
         users.modify(tx, 4, Whole, |_| {
@@ -206,7 +206,7 @@ fn a_value_that_a_change_leaves_is_not_staged<P: Protocol>() {
     })
     .unwrap();
     assert_eq!(db.run(|tx| users.read(tx, 4, Whole)).as_ref(), Ok(&row));
-    settle(&db, &users, &[row]);
+    settle(&db, &[row]);
 }
 
 fn open<P: Protocol>(disk: &SimDisk) -> (Database<P>, Table<User, P>) {
@@ -244,5 +244,5 @@ fn values_that_changes_leave_are_in_the_files<P: Protocol>() {
     let (db, users) = open::<P>(&disk);
     let read = db.run(|tx| users.rows(tx, ..).collect_rows());
     assert_eq!(read.as_ref(), Ok(&rows), "{}", P::NAME);
-    settle(&db, &users, &rows);
+    settle(&db, &rows);
 }
