@@ -120,9 +120,9 @@ fn long(id: u64) -> Long {
     Long {
         id,
         name: text(1),
-        note: (id % 3 != 0).then(|| text(2)),
+        note: (!id.is_multiple_of(3)).then(|| text(2)),
         photo: vec![id as u8; (id % 40) as usize],
-        hash: (id % 4 != 0).then(|| vec![7; (id % 9) as usize]),
+        hash: (!id.is_multiple_of(4)).then(|| vec![7; (id % 9) as usize]),
         cents: -(id as i64),
     }
 }
