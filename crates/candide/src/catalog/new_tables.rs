@@ -83,7 +83,7 @@ impl Catalog {
             Some(name) if self.locks.is_some() => Policy::from_str(name).ok(),
             _ => None,
         };
-        let core = Arc::new(self.new_core(
+        let core = self.new_core(
             common,
             Plan {
                 name: schema.name.as_str().into(),
@@ -106,7 +106,7 @@ impl Catalog {
                 frozen: 0,
                 former: None,
             },
-        )?);
+        )?;
         if !schema.fields.is_empty() {
             let _ = core.key_parts.set(key_parts(&schema.fields));
         }
@@ -150,7 +150,7 @@ impl Catalog {
         let number_of = |place: usize| {
             former(place).map_or(tables.len() + place, |former| former.number.into())
         };
-        let table = Arc::new(self.new_core(
+        let table = self.new_core(
             common,
             Plan {
                 name: name.into(),
@@ -175,7 +175,7 @@ impl Catalog {
                 frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
                 former: former(0),
             },
-        )?);
+        )?;
         let _ = table.key_parts.set(key_parts(&fields_of(row)));
         let _ = table.fields.set(row.fields);
         let mut cores = vec![table.clone()];
@@ -204,7 +204,7 @@ impl Catalog {
         let primary_words = table.layout.key_words();
         check_index(table.row_type, index, primary_words)?;
         let (key_words, words) = index.entry_words(primary_words);
-        let entries = self.new_core(
+        self.new_core(
             common,
             Plan {
                 name: format!("{}.{}", table.name, index.name).into(),
@@ -226,8 +226,7 @@ impl Catalog {
                 frozen: 0,
                 former,
             },
-        )?;
-        Ok(Arc::new(entries))
+        )
     }
 
     /// Adds an index, in no stage yet, to a table. The caller prevents other threads from adding an
@@ -263,7 +262,8 @@ impl Catalog {
         Ok(table.indexes.add(plan.with_entries(number, entries)))
     }
 
-    fn new_core(&self, common: &Common, plan: Plan) -> Result<TableCore, Error> {
+    #[inline(never)]
+    fn new_core(&self, common: &Common, plan: Plan) -> Result<Arc<TableCore>, Error> {
         let Plan { row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
@@ -328,7 +328,7 @@ impl Catalog {
         // So a delete notes the blocks that it replaces.
         let is_restricted = plan.permanent || plan.frozen != 0 || names_blocks;
         let flags = new_record_flags | if plan.frozen == 0 { 0 } else { FROZEN };
-        Ok(TableCore {
+        Ok(Arc::new(TableCore {
             owner: Owner::new(common.id),
             number,
             log_number: LogNumber::new(plan.log_number),
@@ -348,7 +348,7 @@ impl Catalog {
             linked: former.map_or_else(Arc::default, |former| former.linked.clone()),
             versions,
             has_values: plan.has_values,
-        })
+        }))
     }
 
     /// Makes the index of a table, in the memory of `former` if there is one.
