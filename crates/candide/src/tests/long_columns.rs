@@ -6,6 +6,7 @@ mod guards;
 mod histories;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(not(sanitized))]
 mod migrations;
 mod model;
 mod outside;
