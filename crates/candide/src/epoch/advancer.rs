@@ -112,9 +112,8 @@ impl Epochs {
     }
 
     /// Does the advancer's work of one period.
-    pub(crate) fn advance(&self) {
+    pub(super) fn advance(&self) {
         self.pass();
-        self.clock.alone.find(&lock(&self.slots), self.now());
         if let Some(moments) = &self.moments {
             moments.mark(self.now());
         }

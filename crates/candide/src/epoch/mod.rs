@@ -53,7 +53,6 @@
 
 mod advancer;
 mod alarm;
-mod alone;
 mod moments;
 mod number;
 mod slot;
@@ -67,10 +66,9 @@ pub(crate) use slot::Slot;
 use crate::error::Abort;
 use crate::sync::{
     AtomicU64, Mutex, Ordering, count_pin, count_unpin, full_fence, lock, process,
-    swap_then_full_fence,
+    store_then_full_fence,
 };
 use alarm::Alarm;
-use alone::Alone;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
 use slot::{Pin, Published, Slots};
@@ -115,8 +113,6 @@ struct Clock {
     /// `n * TICKS_MAX` on.
     passes: AtomicU64,
     ticked: AtomicU64,
-    /// The session that is alone (`alone.rs`).
-    alone: Alone,
 }
 
 #[derive(Debug)]
@@ -148,7 +144,6 @@ impl Epochs {
                 parked: AtomicU64::new(0),
                 passes: AtomicU64::new(1),
                 ticked: AtomicU64::new(0),
-                alone: Alone::none(),
             }),
             bounds: CachePadded::new(Bounds {
                 bound: AtomicU64::new(0),
@@ -206,8 +201,7 @@ impl Epochs {
 
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
-        // The first pin of the session ends another session's being alone.
-        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing) | Slot::ASIDE);
+        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
         let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
@@ -284,22 +278,12 @@ impl Epochs {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn publish(&self, slot: &Slot, pin: Pin, pins: u64) -> bool {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        let former = swap_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
-        if former & Slot::ASIDE != 0 {
-            self.clock.alone.end(|| _ = self.step_from(self.now()));
-        }
+        store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
         // threads sees what the other has written (E7). One comparison answers whether the advancer
         // sleeps, and whether the thread may begin an attempt.
         if pins > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(pins) }
-    }
-
-    /// Returns whether the session of `slot` is alone in its present attempt (EP5). The session has
-    /// been pinned for the attempt.
-    #[inline(always)]
-    pub(crate) fn is_alone(&self, slot: &Slot) -> bool {
-        self.clock.alone.is(slot)
     }
 
     /// Wakes the advancer if it sleeps. Returns whether `pins` is not zero.

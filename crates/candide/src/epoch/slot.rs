@@ -24,8 +24,7 @@ pub(crate) struct Slot(pub(super) CachePadded<Published>);
 
 #[derive(Debug)]
 pub(super) struct Published {
-    /// The session's pin: `epoch << 3 | pin`. Only this session writes it, except that the advancer
-    /// sets [`Slot::ASIDE`] while the session has no pin.
+    /// The session's pin: `epoch << 2 | pin`. Only this session writes it.
     pub(super) pin: AtomicU64,
     /// The slot's number, counted over all slots ever made.
     pub(super) number: u64,
@@ -39,9 +38,7 @@ pub(super) struct Slots {
 }
 
 impl Slot {
-    pub(super) const PIN_BITS: u32 = 3;
-    /// The bit of a word that is set if another session is alone, or may be soon.
-    pub(super) const ASIDE: u64 = 1 << 2;
+    pub(super) const PIN_BITS: u32 = 2;
 
     pub(super) fn word(epoch: Epoch, pin: Pin) -> u64 {
         epoch << Slot::PIN_BITS | pin as u64
@@ -51,7 +48,7 @@ impl Slot {
     pub(super) fn look(&self) -> (Epoch, Pin) {
         // Acquire pairs with `unpin` (E5): the session's reads under its pin happen before memory
         // is freed.
-        let word = self.0.pin.load(Ordering::Acquire) & !Slot::ASIDE;
+        let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly]
             .into_iter()
             .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
@@ -69,34 +66,6 @@ impl Slot {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn own_epoch(&self) -> Epoch {
         self.0.pin.load(Ordering::Relaxed) >> Slot::PIN_BITS
-    }
-
-    /// Returns the slot's number, which is not zero and no other slot's.
-    #[inline(always)]
-    pub(super) fn number(&self) -> u64 {
-        self.0.number
-    }
-
-    /// Returns whether the slot is put aside: then the session has not been pinned since.
-    pub(super) fn is_aside(&self) -> bool {
-        self.0.pin.load(Ordering::Relaxed) & Slot::ASIDE != 0
-    }
-
-    /// Sets [`Slot::ASIDE`], unless the session is pinned. Returns whether the bit is set.
-    pub(super) fn put_aside(&self) -> bool {
-        let word = self.0.pin.load(Ordering::Relaxed);
-        if word & Slot::ASIDE != 0 {
-            return true;
-        }
-        let is_pinned = word & !(u64::MAX << Slot::PIN_BITS) != Pin::Nothing as u64;
-        // Acquire pairs with `unpin` (E33): all commits of the session happen before another
-        // session is alone.
-        !is_pinned
-            && self
-                .0
-                .pin
-                .compare_exchange(word, word | Slot::ASIDE, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
     }
 
     /// Returns whether the session is in a transaction.

@@ -1,8 +1,5 @@
 use super::*;
-use crate::sync::{Point, with_hook};
 use crate::tests::waiting::eventually;
-use std::cell::Cell;
-use std::rc::Rc;
 
 #[test]
 fn only_a_pin_keeps_the_reclamation_bound() {
@@ -96,84 +93,6 @@ fn a_thread_waits_for_no_pass_if_no_session_is_pinned() {
     assert!(!epochs.has_no_pin());
     epochs.unpin(&report);
     assert!(epochs.has_no_pin());
-}
-
-/// Lets epochs pass in which only the session of `slot` is pinned.
-fn pass_with_pins_of(epochs: &Epochs, slot: &Slot) {
-    for _ in 0..20 {
-        drop(epochs.pinned(slot));
-        epochs.advance();
-    }
-}
-
-#[test]
-fn a_session_is_alone_until_another_one_is_pinned() {
-    let epochs = Epochs::manual(10);
-    let [one, other, third] = std::array::from_fn(|_| epochs.register());
-    drop(epochs.pinned(&other));
-    epochs.advance();
-    drop(epochs.pinned(&one));
-    assert!(!epochs.is_alone(&one), "the other session was pinned just before");
-    for round in 0..2 {
-        pass_with_pins_of(&epochs, &one);
-        assert_eq!((epochs.is_alone(&one), epochs.is_alone(&other)), (true, false), "{round}");
-        let before = epochs.now();
-        drop(epochs.pinned(&other));
-        assert_eq!((epochs.is_alone(&one), epochs.now()), (false, before + 1), "{round}");
-        drop((epochs.pinned(&other), epochs.pinned(&third)));
-        assert_eq!(epochs.now(), before + 1, "only the first pin ends the epoch");
-    }
-    // Both sessions have been pinned recently.
-    epochs.advance();
-    drop((epochs.pinned(&one), epochs.pinned(&other)));
-    epochs.advance();
-    assert!(!epochs.is_alone(&one) && !epochs.is_alone(&other));
-}
-
-#[test]
-fn a_session_is_not_alone_while_another_one_is_pinned_for_long() {
-    let epochs = Epochs::manual(10);
-    let (one, other) = (epochs.register(), epochs.register());
-    epochs.pin(&other);
-    pass_with_pins_of(&epochs, &one);
-    assert!(!epochs.is_alone(&one));
-    epochs.unpin(&other);
-    pass_with_pins_of(&epochs, &one);
-    assert!(epochs.is_alone(&one));
-}
-
-#[test]
-fn a_session_that_is_announced_is_not_alone_if_another_one_is_pinned_before_the_confirmation() {
-    let epochs = Epochs::manual(10);
-    let (one, other) = (epochs.register(), epochs.register());
-    drop(epochs.pinned(&other));
-    let pins = Rc::new(Cell::new(0));
-    let pin_the_other = {
-        let (epochs, pins) = (epochs.clone(), pins.clone());
-        move |point| {
-            if point == Point::Announced {
-                pins.set(pins.get() + 1);
-                drop(epochs.pinned(&other));
-            }
-        }
-    };
-    with_hook(pin_the_other, || pass_with_pins_of(&epochs, &one));
-    assert!(pins.get() > 0 && !epochs.is_alone(&one));
-}
-
-#[test]
-fn a_new_session_ends_that_another_one_is_alone() {
-    let epochs = Epochs::manual(10);
-    let one = epochs.register();
-    pass_with_pins_of(&epochs, &one);
-    let new = epochs.register();
-    assert!(epochs.is_alone(&one), "a session without a pin has committed nothing");
-    let before = epochs.now();
-    drop(epochs.pinned(&new));
-    assert_eq!((epochs.is_alone(&one), epochs.now()), (false, before + 1));
-    epochs.unregister(&one);
-    pass_with_pins_of(&epochs, &new);
-    assert!(epochs.is_alone(&new));
 }
 
 #[test]

@@ -14,8 +14,6 @@ pub(crate) enum Point {
     Excluded,
     /// Before a single read: the session is about to be pinned.
     Pinning,
-    /// Pass of the advancer: a session is announced to be alone, and the others are put aside.
-    Announced,
     /// Waiting until a fixed set of other sessions' transactions, or of their commits, has ended.
     Awaiting,
     /// Commit: the closure has returned, and nothing is locked.

@@ -123,20 +123,6 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     }
 }
 
-/// Replaces the value of `word` by `value`, orders that before every later load of this thread, and
-/// returns the former value: `swap; full_fence`. As for [`store_then_full_fence`], the exchange is
-/// the barrier on x86-64.
-#[inline(always)]
-pub(crate) fn swap_then_full_fence(word: &AtomicU64, value: u64) -> u64 {
-    if cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
-        word.swap(value, Ordering::SeqCst)
-    } else {
-        let former = word.swap(value, Ordering::Release);
-        full_fence();
-        former
-    }
-}
-
 /// Writes `value` without converting it to an integer: some of its bits may be uninitialized, like
 /// a struct's padding, or belong to a pointer, whose provenance an integer would lose. The access
 /// is not atomic.

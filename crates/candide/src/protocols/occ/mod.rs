@@ -152,7 +152,7 @@
 //! since the base, and this session has not met the version yet, the attempt examines all its
 //! earlier observations again. Each such look costs as much as there are observations; an attempt
 //! that has examined 128 so asks for a new epoch (`view.rs`, Cost). A commit notes the versions
-//! that it has installed, unless no other session is active (`epoch/alone.rs`).
+//! that it has installed.
 //!
 //! A long transaction that reads what other sessions keep writing fails until it gets the
 //! starvation token. Reads for update avoid such failures for the rows that the transaction will

@@ -382,42 +382,6 @@ fn a_version_that_the_session_has_met_needs_no_look() {
     assert_eq!(others, [1, 0], "each row but the first is looked at once, on its first read");
 }
 
-/// Makes the reader of a scene be alone.
-fn be_alone(db: &Database<Occ>, reader: &mut Session<Occ>) {
-    for _ in 0..20 {
-        run(reader, |_| Ok(()));
-        db.inner.engine.epochs.advance();
-    }
-}
-
-#[test]
-fn the_versions_of_a_session_that_is_alone_need_no_look() {
-    let Scene { db, items, mut reader, mut writer } = scene();
-    set(&mut writer, &items, &[0, 1], 1);
-    be_alone(&db, &mut reader);
-    let looks = looks_of(|| {
-        for turn in 1..4 {
-            set(&mut reader, &items, &[0, 1], turn);
-            run(&mut reader, |tx| {
-                assert_eq!((count(tx, &items, 0), count(tx, &items, 1)), (Ok(turn), Ok(turn)));
-                items.update(tx, 0, Item::COUNT.add(1))
-            });
-        }
-    });
-    assert_eq!(looks, 0);
-}
-
-#[test]
-fn a_session_that_was_alone_looks_at_versions_of_others() {
-    let Scene { db, items, mut reader, mut writer } = scene();
-    be_alone(&db, &mut reader);
-    set(&mut reader, &items, &[3], 1);
-    told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| count(tx, &items, 1));
-    // What the session has installed while it was alone is of an epoch before that of the writer.
-    let looks = looks_of(|| run(&mut reader, |tx| count(tx, &items, 3).map(|_| ())));
-    assert_eq!(looks, 0);
-}
-
 #[test]
 fn a_version_that_was_met_in_one_row_is_not_met_in_another() {
     let Scene { db, items, mut reader, mut writer } = scene();

@@ -2,12 +2,10 @@
 //! consistent. By this rule [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
-//! The *base* of an attempt is an epoch, at first that of its pin, or the next one if the session
-//! is alone (EP5): then no other session commits in the epoch of the pin. The *look-set* is the set
-//! of all observations on which the closure depends: cells that it has read, and nodes that prove
-//! the absence of keys. The set also contains cells of which the closure has learned only whether
-//! the row exists (from an update, an insert or a delete). A *look* is a revalidation of the
-//! look-set.
+//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
+//! observations on which the closure depends: cells that it has read, and nodes that prove the
+//! absence of keys. The set also contains cells of which the closure has learned only whether the
+//! row exists (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an
@@ -41,13 +39,11 @@
 //! A writer is *in the view* of an attempt if its epoch is before the base, or if the attempt has
 //! read one of its versions.
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
-//!   later ones. (In a session that is alone, a commit of the pin's epoch was acquired before the
-//!   attempt read anything, or it is a later one of the session's own.) A writer
-//!   of an epoch before the base took all its locks, then passed the fence of its commit (E1), and
-//!   then read the epoch. The reader loaded the base before a fence of its own: the fence of the
-//!   pin (E10) or of the last move that changed the base (E20). The writer read an older epoch than
-//!   the reader, so the writer's fence came first. So every read and look after the reader's fence
-//!   sees INSTALL or the new version in each of the writer's cells.
+//!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
+//!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
+//!   own: the fence of the pin (E10) or of the last move that changed the base (E20). The writer
+//!   read an older epoch than the reader, so the writer's fence came first. So every read and look
+//!   after the reader's fence sees INSTALL or the new version in each of the writer's cells.
 //! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
 //!   first of the writer's versions is read, the view moves forward, or nothing was read before.
 //!   The load of that version (E3) acquires everything that the writer did before it released the
@@ -124,9 +120,6 @@ pub(super) struct View {
     /// The first version of the base's epoch; greater than all versions if the attempt need not be
     /// opaque.
     base: u64,
-    /// Whether the session is alone (EP5), and the view has not moved: then the base is after the
-    /// epoch of the pin.
-    is_alone: bool,
     /// Cells of which the closure has learned whether their rows exist.
     known: Vec<KnownExistence>,
     /// The number of observations that revalidations have examined.
@@ -178,7 +171,6 @@ impl View {
     pub(super) fn new(epochs: &Arc<Epochs>) -> View {
         View {
             base: u64::MAX,
-            is_alone: false,
             known: Vec::new(),
             spent: 0,
             since_tick: 0,
@@ -198,11 +190,7 @@ impl View {
             (self.most, self.is_spent) = (self.most.saturating_mul(2), false);
         }
         if context.engine.properties.opaque {
-            let slot = &context.local.slot;
-            self.is_alone = self.epochs.is_alone(slot);
-            // At the last epoch the sum is zero, so every version needs a look.
-            let first = Tid::first_of(slot.own_epoch()).0;
-            self.base = first.wrapping_add(u64::from(self.is_alone) * Tid::first_of(1).0);
+            self.base = Tid::first_of(context.local.slot.own_epoch()).0;
         }
     }
 
@@ -216,7 +204,7 @@ impl View {
     /// Returns whether the view is of a moment after the end of `epoch`.
     #[inline(always)]
     pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
-        self.base > Tid::first_of(epoch + u64::from(self.is_alone)).0
+        self.base > Tid::first_of(epoch).0
     }
 
     /// Returns whether a version belongs to the view without a move (VW1). At any other version the
@@ -229,16 +217,9 @@ impl View {
     /// Allocates the memory for noting a commit's versions. Called before the commit locks.
     #[inline]
     pub(super) fn reserve(&mut self) {
-        if self.notes_versions() {
+        if self.is_opaque() {
             self.met.reserve();
         }
-    }
-
-    /// Returns whether the session must recognize the versions that it installs. Those of a session
-    /// that is alone are below the base of its next attempts.
-    #[inline(always)]
-    fn notes_versions(&self) -> bool {
-        self.is_opaque() && !self.is_alone
     }
 
     /// Makes room for notes about the existence of as many rows.
@@ -251,7 +232,7 @@ impl View {
     /// Notes that the session has installed `version` in the units of `items`.
     #[inline(always)]
     pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
-        if self.notes_versions() {
+        if self.is_opaque() {
             debug_assert!(
                 version.0 >= self.base,
                 "VW1: a commit is of the base's epoch or a later one"
@@ -317,7 +298,7 @@ impl View {
         self.look(reads, nodes, new)?; // VW2, VW5
         pass(Point::Looked);
         debug_assert!(self.base <= base && self.is_opaque(), "VW1: the view only moves on");
-        (self.base, self.is_alone) = (base, false);
+        self.base = base;
         if let Some((at, tid)) = new {
             self.met.note(at, tid);
         }
