@@ -20,6 +20,11 @@ fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
 /// busy machine that may take a while; the longest time is more than a minute.
 fn check_for_a_while(arguments: &[&str]) -> (Option<i32>, String, String) {
     let millis = if std::env::var_os("CANDIDE_FULL").is_none() { 50 } else { 200 };
+    check_from(millis, arguments)
+}
+
+/// As [`check_for_a_while`], at first for this many milliseconds.
+fn check_from(millis: u64, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut durations = (0..12).map(|doubled| format!("{}ms", millis << doubled));
     let checked = durations.find_map(|duration| {
         let (status, results, message) = check(&[arguments, &["--duration", &duration]].concat());
@@ -160,7 +165,7 @@ fn a_kept_history_has_the_counts_of_its_check() {
 fn the_check_of_the_tables_records_reads_in_proportion_to_the_rows() {
     let arguments =
         ["random", "--keys", "3000", "--operations", "1", "--threads", "1", "--protocol", "occ"];
-    let (status, results, message) = check(&[&arguments[..], &["--duration", "1ms"]].concat());
+    let (status, results, message) = check_from(1, &arguments);
     assert_eq!(status, Some(0), "{results}{message}");
     let reads = counts(&results)[1].strip_suffix(" reads").and_then(|count| count.parse().ok());
     // At most some fifty transactions run, each of which reads all rows at most.

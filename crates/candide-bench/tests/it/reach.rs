@@ -163,10 +163,10 @@ fn wrong_directories_are_refused_and_stay_as_they_are() {
             assert!(message.contains(" are in one another; "), "{message}");
         }
     }
-    // A database that follows nothing, and a standby of another one.
+    // A database that has led, and a standby of another one.
     let (status, _, message) = run("reach standby", &[&place, &dir]);
     assert_eq!(status, 1, "{message}");
-    assert!(message.contains("has a database that does not follow another one"), "{message}");
+    assert!(message.contains("this directory has led; set it aside"), "{message}");
     let (other, elsewhere, _) = primary("reach-wrong-other", 1);
     let mut standby = Command::new(env!("CARGO_BIN_EXE_candide"));
     let standby = standby.args(["reach", "standby"]).args([&elsewhere, &target]);

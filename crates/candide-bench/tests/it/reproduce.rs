@@ -308,12 +308,14 @@ fn ordered_indexes_are_compared_with_hash_indexes() {
 }
 
 #[test]
-fn protocols_are_compared_with_serial_where_nothing_meets() {
+fn protocols_are_compared_with_one_lock_where_nothing_meets() {
     let (printed, report) = assert_whole("machinery", "no paper", &[6, 6, 6]);
     assert!(printed.contains("occ costs a twentieth"), "{printed}");
     let protocols = without_prices(list(&report["results"])).into_iter();
     let protocols: Vec<_> = protocols.map(|result| result["protocol"].clone()).collect();
-    assert!(protocols.chunks(5).all(|five| five == ["serial", "occ", "tictoc", "mvto", "mvcc"]));
+    assert!(
+        protocols.chunks(5).all(|five| five == ["global-lock", "occ", "tictoc", "mvto", "mvcc"])
+    );
 }
 
 #[test]

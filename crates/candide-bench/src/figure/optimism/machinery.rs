@@ -1,4 +1,4 @@
-//! What is left to concurrency control where no transactions meet: each protocol beside `serial`.
+//! What is left to concurrency control where no transactions meet: each protocol beside one lock.
 
 use candide_harness::figure::{Claim, Outline, plain};
 
@@ -14,7 +14,7 @@ pub(crate) fn machinery(bounds: &Bounds) -> Outline {
         bounds,
     );
     with_panels(bounds, &[TPCC_EACH, YCSB_A, YCSB_B], |_, panel| {
-        let base = outline.line(panel, "serial", &plain("serial"), None, None);
+        let base = outline.line(panel, "global-lock", &plain("global-lock"), None, None);
         for protocol in PROTOCOLS {
             let line = outline.line(panel, protocol, &plain(protocol), Some(base), None);
             if protocol == "occ" {
@@ -24,7 +24,7 @@ pub(crate) fn machinery(bounds: &Bounds) -> Outline {
         }
     });
     outline.deviations.push(
-        "serial runs one transaction at a time, keeps no versions and validates nothing, so that the rest is what the others add; with one \
+        "global-lock runs one transaction at a time, keeps no versions and validates nothing, so that the rest is what the others add; with one \
          thread its lock is free"
             .to_string(),
     );
