@@ -40,7 +40,7 @@ fn ask_each(asked: &impl Asked) {
     asked.ask(&SmallBank { accounts: rows, transactions, ..SmallBank::bench_base() });
     asked.ask(&TpcB { branches: 2, accounts: 10_000, transactions, ..TpcB::strict() });
     asked.ask(&Rubis { items: 5_000, purchases: 5_000, transactions, ..Rubis::strict() });
-    asked.ask(&Wikipedia { users: 500, pages: 50, transactions, ..Wikipedia::strict() });
+    asked.ask(&Wikipedia { users: 500, pages: 150, transactions, ..Wikipedia::strict() });
 }
 
 struct Size;
