@@ -227,7 +227,6 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
 ///
 /// The operation that takes the update asks the given value for its bytes more than once. A value
 /// that then has none, or has some although it had none before, may make the operation panic.
-#[derive(Clone, Copy)]
 pub struct LongUpdate<R, V> {
     place: Place,
     name: &'static str,
@@ -236,6 +235,15 @@ pub struct LongUpdate<R, V> {
     is_guard: bool,
     row: PhantomData<fn(R)>,
 }
+
+impl<R, V: Clone> Clone for LongUpdate<R, V> {
+    fn clone(&self) -> Self {
+        let LongUpdate { place, name, bytes, is_guard, row, .. } = *self;
+        LongUpdate { place, name, value: self.value.clone(), bytes, is_guard, row }
+    }
+}
+
+impl<R, V: Copy> Copy for LongUpdate<R, V> {}
 
 /// A function that returns the bytes of a value, `None` of the empty one and of none of an option;
 /// or the reason why it has none.
