@@ -115,7 +115,7 @@ pub struct Verified {
 /// to its end: every checksum, every link, every part. A leader may go on meanwhile; a block that
 /// has arrived before an earlier one is reported as behind the end, and another call shows whether
 /// it stays so. The rows of the newest snapshot are compared with the sum of its floor, if that has
-/// one and no row has values of any length.
+/// one.
 ///
 /// What the commit records of blocks mean is not checked: a [`Receiver`] does that.
 ///

@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::receiver::{Receiver, Refusal, receive_snapshot};
 use candide_log::format::catalog::Catalog;
 use candide_log::format::checkpoint::{Contents, PartDecoder};
-use candide_log::sum::{row_hash, table_sum};
+use candide_log::sum::{long_row_hash, row_hash, table_sum};
 use std::collections::BTreeMap;
 
 /// Reads the snapshot of the newest floor of the newest `generation` that has one, and compares its
@@ -49,8 +49,6 @@ struct Rows {
     parts: u32,
     names: BTreeMap<u32, String>,
     sums: BTreeMap<u32, u64>,
-    /// Whether a row has values of any length, which only the engine hashes.
-    has_long_rows: bool,
 }
 
 impl Rows {
@@ -61,7 +59,7 @@ impl Rows {
         let named = |(table, sum): (&u32, &u64)| Some(table_sum(self.names.get(table)?, *sum));
         let sums = self.sums.iter().filter_map(named);
         let sum = sums.fold(0, u64::wrapping_add);
-        (!self.has_long_rows && sum != stated).then(|| {
+        (sum != stated).then(|| {
             format!("the sum of the rows of its snapshot is {sum:016x}, and it says {stated:016x}")
         })
     }
@@ -78,7 +76,11 @@ impl Rows {
                         *sum = sum.wrapping_add(row_hash(key, words));
                     }
                 }
-                Contents::LongRows { .. } => self.has_long_rows = true,
+                Contents::LongRows { table, .. } => {
+                    let hashes = block.long_rows().map(long_row_hash);
+                    let sum = self.sums.entry(table).or_default();
+                    *sum = hashes.fold(*sum, u64::wrapping_add);
+                }
                 Contents::Pending { .. } => {}
                 Contents::End { .. } => return Ok(()),
             }
