@@ -208,6 +208,22 @@ impl Access {
         Ok(self.last_of(&Name::claims(), Name::Claim)?.0)
     }
 
+    /// Returns the newest claim of a place that has had that of generation `known`, unless that is
+    /// 0. `None` in a place without claims.
+    ///
+    /// # Errors
+    /// [`PlaceError::Unknown`]: the claims that can be read are all older, so it is not known whose
+    /// the newest one is.
+    pub(crate) fn newest_claim_since(&self, known: u64) -> Result<Option<Object>, ReachError> {
+        match self.newest_claim()? {
+            Some(claim) if claim.header.generation < known => {
+                let what = format!("{} cannot be read yet", Name::Claim(known));
+                Err(PlaceError::Unknown(what).into())
+            }
+            newest => Ok(newest),
+        }
+    }
+
     /// Returns the floors of a generation as they are now.
     pub(crate) fn floors(&self, generation: u64) -> Result<Floors, ReachError> {
         let name = |number| Name::Floor(generation, number);

@@ -103,8 +103,9 @@ fn take_over(
 fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
     // The same bytes are offered again for the same name.
     let time = now();
+    let known = claim.position.map_or(0, Position::claimed);
     loop {
-        let newest = access.newest_claim()?;
+        let newest = access.newest_claim_since(known)?;
         let number = newest.as_ref().map(|newest| newest.header.number);
         let is_own = number.is_none_or(|n| n == claim.number || claim.earlier.contains(&n));
         if let Some(newest) = newest.as_ref().filter(|_| !is_own && !claim.against_others) {

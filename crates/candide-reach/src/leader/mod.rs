@@ -33,6 +33,12 @@ impl Position {
     pub(crate) fn behind_block(last: Link) -> Position {
         Position { last, is_end: false }
     }
+
+    /// Returns the latest generation that is known to be claimed, or 0: behind an end is a
+    /// generation of the process that has created it, or of an earlier one.
+    pub(crate) fn claimed(self) -> u64 {
+        self.last.generation + u64::from(self.is_end)
+    }
 }
 
 /// What a block contains.

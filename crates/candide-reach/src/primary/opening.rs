@@ -9,9 +9,8 @@ use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
 use crate::leader::{Claim, Leader, Position, led};
-use crate::name::Name;
 use crate::object::Object;
-use crate::place::{Place, PlaceError};
+use crate::place::Place;
 use crate::random;
 use crate::receiver::{Receiver, Refusal};
 use candide_log::OpenError;
@@ -74,25 +73,18 @@ impl Opener {
         }
         let database = note.database;
         let access = self.access(database);
-        let newest = access.newest_claim().map_err(refused)?;
+        let position = note.known.map(|known| known.position);
+        let newest = access.newest_claim_since(position.map_or(0, Position::claimed));
+        let newest = newest.map_err(refused)?;
         let first = unopened.first();
         let begin = note.known.map_or(first, |known| known.local);
         // What the checkpoint contains is not in the log any more.
         let lacks_log = begin < first || note.known.is_none() && unopened.checkpoint().is_some();
         let compare = || Compare::new(unopened.blocks(begin)?, begin, note.known);
-        // Behind an end is the generation of the process that has created it.
-        let claimed =
-            note.known.map_or(0, |Known { position: Position { last, is_end }, .. }| {
-                last.generation + u64::from(is_end)
-            });
         match &newest {
             None if note.known.is_some() => {
                 let what = "the place is empty, and the log of this directory was there";
                 return Err(OpenError::Remote(what.into()));
-            }
-            Some(claim) if claim.header.generation < claimed => {
-                let what = format!("{} cannot be read yet", Name::Claim(claimed));
-                return Err(refused(PlaceError::Unknown(what).into()));
             }
             Some(claim) if !note.numbers.contains(&claim.header.number) => {
                 if lacks_log {
@@ -107,7 +99,6 @@ impl Opener {
             }
             _ => {}
         }
-        let position = note.known.map(|known| known.position);
         let remember = |bytes: &[u8]| unopened.remember(bytes);
         if lacks_log {
             // Without a note, the local place is before all.

@@ -197,7 +197,6 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 #[test]
-#[ignore = "a primary that opens again is told now and then that another directory leads"]
 fn leaders_and_a_standby_show_one_strictly_serializable_history() {
     let usual = if env::var_os("CANDIDE_FULL").is_some() { 500 } else { 12 };
     let (first, count) =

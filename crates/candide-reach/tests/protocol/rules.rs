@@ -154,6 +154,25 @@ fn a_claim_whose_answer_was_lost_is_the_directorys_own() {
     assert!(matches!(claim(&place, &request(4, &[2])), Err(ReachError::Led { .. })));
 }
 
+/// When a directory leads, it forgets its earlier numbers, and a read may miss a claim that exists.
+#[test]
+fn an_older_claim_than_the_directory_knows_is_not_taken_for_the_newest() {
+    let place = SimPlace::new(1);
+    let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&first, &mut writes, 1..3);
+    let (second, _) = claim(&place, &request(2, &[1])).unwrap();
+    let again = Claim { position: Some(second.position()), ..request(3, &[2]) };
+    let bytes = place.read(&claim_name(2)).unwrap();
+    place.damage(&claim_name(2), None);
+    let names = place.names();
+    let unknown = claim(&place, &again).map(drop).unwrap_err();
+    assert!(matches!(unknown, ReachError::Place(PlaceError::Unknown(_))), "{unknown}");
+    assert!(unknown.to_string().contains("claim/000000000002 cannot be read yet"), "{unknown}");
+    assert_eq!(place.names(), names);
+    place.damage(&claim_name(2), bytes);
+    assert_eq!(claim(&place, &again).unwrap().0.generation(), 3);
+}
+
 fn claim_name(generation: u64) -> String {
     Name::Claim(generation).to_string()
 }
