@@ -39,6 +39,25 @@ pub trait Receiver {
     fn block(&mut self, block: &Object) -> Result<(), Refusal>;
 }
 
+/// Takes everything and keeps nothing, for callers to which the order of the objects is enough.
+impl Receiver for () {
+    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
 /// Gives a receiver the snapshot that a floor names. Returns the object behind which the log goes
 /// on.
 ///

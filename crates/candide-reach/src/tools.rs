@@ -11,7 +11,6 @@ use crate::leader::Position;
 use crate::name::Name;
 use crate::object::{Kind, Link, Object};
 use crate::place::{Place, PlaceError};
-use crate::receiver::{Receiver, Refusal};
 use candide_log::format::Uuid;
 use std::sync::Arc;
 
@@ -149,7 +148,7 @@ pub fn verify(place: Arc<dyn Place>, patience: Patience) -> Result<Verified, Rea
     }
     let mut follower = Follower::new(place, access.database, Position::default(), patience);
     loop {
-        match follower.step(&mut Nothing) {
+        match follower.step(&mut ()) {
             Ok(Progress::Nothing) => break,
             Ok(_) => {}
             Err(error) => {
@@ -189,25 +188,4 @@ fn note(error: ReachError, verified: &mut Verified) -> Result<(), ReachError> {
         error => return Err(error),
     }
     Ok(())
-}
-
-/// A receiver for which the order of the objects is enough.
-struct Nothing;
-
-impl Receiver for Nothing {
-    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn complete(&mut self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
 }

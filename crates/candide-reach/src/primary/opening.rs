@@ -103,7 +103,9 @@ impl Opener {
         if lacks_log {
             // Without a note, the local place is before all.
             let known = note.known.unwrap_or_default();
-            let leader = self.claim(&access, note, &remember, position, &mut Passed)?;
+            // What the checkpoint contains cannot be compared. Only this directory has led since,
+            // and the checkpoint was made later.
+            let leader = self.claim(&access, note, &remember, position, &mut ())?;
             let known = Known { position: leader.position(), ..known };
             let behind = Known { local: first, ..Known::default() };
             let bytes = behind.lacking(unopened)?;
@@ -185,28 +187,6 @@ impl Opener {
         };
         let leader = Leader::claim(Arc::clone(&self.place), &claim, receiver).map_err(refused)?;
         Ok(leader.with_patience(PATIENCE))
-    }
-}
-
-/// A receiver of what a checkpoint here contains, which cannot be compared. Only this directory has
-/// led since, and the checkpoint was made later.
-struct Passed;
-
-impl Receiver for Passed {
-    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn complete(&mut self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
     }
 }
 

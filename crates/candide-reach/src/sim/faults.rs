@@ -24,3 +24,17 @@ pub struct Faults {
     /// A creation replaces the object that has the name, and says that it was new.
     pub unconditional: u8,
 }
+
+impl Faults {
+    /// No faults.
+    pub const NONE: Faults = Faults {
+        lost: 0,
+        unanswered: 0,
+        late: 0,
+        twice: 0,
+        old_list: 0,
+        missed: 0,
+        flipped: 0,
+        unconditional: 0,
+    };
+}

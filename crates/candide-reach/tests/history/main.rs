@@ -16,12 +16,11 @@ mod world;
 
 use candide::{Database, Level, LogOptions, Mvcc, OpenError};
 use candide_check::black::{Options, check_lists};
-use candide_log_testing::SimDisk;
+use candide_log_testing::{SimDisk, play_seeds};
 use candide_reach::sim::{Direction, Faults};
 use candide_reach::{Patience, Place, Replicate, ReplicateOptions, Standby, StandbyOptions};
 use lists::{Lists, read_standby, run_client};
 use std::collections::BTreeMap;
-use std::env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -192,26 +191,9 @@ fn play(seed: u64) -> Result<BTreeMap<&'static str, u64>, String> {
     Ok(world.events())
 }
 
-fn variable(name: &str) -> Option<u64> {
-    env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn leaders_and_a_standby_show_one_strictly_serializable_history() {
-    let usual = if env::var_os("CANDIDE_FULL").is_some() { 500 } else { 12 };
-    let (first, count) =
-        (variable("CANDIDE_SEED").unwrap_or(0), variable("CANDIDE_HISTORIES").unwrap_or(usual));
-    let mut events = BTreeMap::new();
-    for seed in first..first + count {
-        match play(seed) {
-            Ok(of_history) => {
-                for (event, count) in of_history {
-                    *events.entry(event).or_insert(0) += count;
-                }
-            }
-            Err(why) => panic!("history of seed {seed}: {why}"),
-        }
-    }
+    let (count, events) = play_seeds([12, 500], play);
     println!("{count} histories: {events:?}");
     if count >= 12 {
         for event in ["acknowledged", "opened", "promoted", "read by the standby", "unknown"] {

@@ -75,8 +75,7 @@ impl World {
             twice: some(20),
             old_list: some(50),
             missed: some(15),
-            flipped: 0,
-            unconditional: 0,
+            ..Faults::NONE
         }
     }
 

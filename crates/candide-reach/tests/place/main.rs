@@ -5,17 +5,6 @@ use candide_reach::{Created, Directory, Place, PlaceError, probe};
 use std::sync::Barrier;
 use std::thread;
 
-const NONE: Faults = Faults {
-    lost: 0,
-    unanswered: 0,
-    late: 0,
-    twice: 0,
-    old_list: 0,
-    missed: 0,
-    flipped: 0,
-    unconditional: 0,
-};
-
 fn with(faults: Faults) -> SimPlace {
     let place = SimPlace::new(7);
     place.set_faults(faults);
@@ -28,7 +17,7 @@ fn is_unknown<T>(answer: Result<T, PlaceError>) -> bool {
 
 #[test]
 fn a_lost_request_does_nothing() {
-    let place = with(Faults { lost: 100, ..NONE });
+    let place = with(Faults { lost: 100, ..Faults::NONE });
     assert!(is_unknown(place.create("a", b"1")));
     assert!(is_unknown(place.read("a")));
     assert!(is_unknown(place.list("", "")));
@@ -38,7 +27,7 @@ fn a_lost_request_does_nothing() {
 
 #[test]
 fn a_late_request_is_executed_later_or_lost_with_the_power() {
-    let place = with(Faults { late: 100, ..NONE });
+    let place = with(Faults { late: 100, ..Faults::NONE });
     assert!(is_unknown(place.create("a", b"1")));
     assert!(is_unknown(place.create("b", b"1")));
     assert!(place.names().is_empty());
@@ -52,9 +41,9 @@ fn a_late_request_is_executed_later_or_lost_with_the_power() {
 
 #[test]
 fn a_request_that_arrives_twice_creates_an_object_again_that_was_deleted() {
-    let place = with(Faults { twice: 100, ..NONE });
+    let place = with(Faults { twice: 100, ..Faults::NONE });
     assert_eq!(place.create("a", b"1"), Ok(Created::New));
-    place.set_faults(NONE);
+    place.set_faults(Faults::NONE);
     place.delete("a").unwrap();
     place.settle();
     assert_eq!(place.read("a"), Ok(Some(b"1".to_vec())));
@@ -62,7 +51,7 @@ fn a_request_that_arrives_twice_creates_an_object_again_that_was_deleted() {
 
 #[test]
 fn an_old_list_lacks_new_objects_and_names_deleted_ones() {
-    let place = with(Faults { old_list: 100, ..NONE });
+    let place = with(Faults { old_list: 100, ..Faults::NONE });
     place.create("a", b"").unwrap();
     assert!(place.list("", "").unwrap().is_empty());
     place.delete("a").unwrap();
@@ -73,14 +62,14 @@ fn an_old_list_lacks_new_objects_and_names_deleted_ones() {
 
 #[test]
 fn a_missed_or_flipped_read_leaves_the_object_as_it_is() {
-    let place = with(Faults { missed: 100, ..NONE });
+    let place = with(Faults { missed: 100, ..Faults::NONE });
     place.create("a", b"bytes").unwrap();
     assert_eq!(place.read("a"), Ok(None));
-    place.set_faults(Faults { flipped: 100, ..NONE });
+    place.set_faults(Faults { flipped: 100, ..Faults::NONE });
     let flipped = place.read("a").unwrap().unwrap();
     let wrong: u32 = flipped.iter().zip(b"bytes").map(|(a, b)| (a ^ b).count_ones()).sum();
     assert_eq!(wrong, 1);
-    place.set_faults(NONE);
+    place.set_faults(Faults::NONE);
     assert_eq!(place.read("a"), Ok(Some(b"bytes".to_vec())));
 }
 
@@ -113,7 +102,7 @@ fn a_broken_place_forgets_its_last_creations_with_the_power() {
 fn the_same_seed_plays_the_same_faults() {
     let play = |seed| {
         let place = SimPlace::new(seed);
-        place.set_faults(Faults { lost: 30, unanswered: 30, late: 30, ..NONE });
+        place.set_faults(Faults { lost: 30, unanswered: 30, late: 30, ..Faults::NONE });
         let answers: Vec<_> =
             (0..60).map(|n| place.create(&format!("a/{}", n % 20), b"").is_ok()).collect();
         (answers, place.names())
@@ -167,7 +156,7 @@ fn a_probe_passes_places_that_keep_their_promise_and_leaves_nothing() {
 
 #[test]
 fn a_place_that_ignores_the_condition_is_refused_and_the_probe_removed() {
-    let place = with(Faults { unconditional: 100, ..NONE });
+    let place = with(Faults { unconditional: 100, ..Faults::NONE });
     let error = probe(&place).unwrap_err();
     assert!(matches!(error, PlaceError::Unconditional(_)), "{error}");
     assert!(error.to_string().contains("use a place that creates"), "{error}");
@@ -176,8 +165,8 @@ fn a_place_that_ignores_the_condition_is_refused_and_the_probe_removed() {
 
 #[test]
 fn a_probe_without_an_answer_says_so() {
-    assert!(is_unknown(probe(&with(Faults { lost: 100, ..NONE }))));
-    assert!(is_unknown(probe(&with(Faults { missed: 100, ..NONE }))));
-    let flipped = probe(&with(Faults { flipped: 100, ..NONE }));
+    assert!(is_unknown(probe(&with(Faults { lost: 100, ..Faults::NONE }))));
+    assert!(is_unknown(probe(&with(Faults { missed: 100, ..Faults::NONE }))));
+    let flipped = probe(&with(Faults { flipped: 100, ..Faults::NONE }));
     assert!(matches!(flipped, Err(PlaceError::Broken(_))), "{flipped:?}");
 }

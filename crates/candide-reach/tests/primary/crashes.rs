@@ -2,13 +2,13 @@
 //! acknowledged, and so does a process that is promoted.
 
 use crate::promoted::{add, follow_on, reopen};
-use crate::rows::{Rows, counts, read};
+use crate::rows::{counts, read};
 use crate::snapshots::{briefly, open_alone};
-use crate::{Item, insert, open, uuid};
+use crate::{Item, claim_with_rows, insert, open, uuid};
 use candide_log_testing::SimDisk;
 use candide_reach::sim::SimPlace;
 use candide_reach::tools::verify;
-use candide_reach::{Claim, Leader, Patience, Place, Promoted, random_number};
+use candide_reach::{Patience, Place, Promoted};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -73,16 +73,7 @@ impl Scene {
         let images = std::mem::take(&mut *self.images.lock().unwrap());
         assert!(images.len() > 20, "{}", images.len());
         for (number, Image { place, acknowledged, .. }) in images.iter().enumerate() {
-            let mut rows = Rows::default();
-            let claim = Claim {
-                database,
-                number: random_number(),
-                earlier: &[],
-                against_others: true,
-                position: None,
-                patience: Patience::default(),
-            };
-            Leader::claim(Arc::new(copy(place)), &claim, &mut rows).unwrap();
+            let (_, rows) = claim_with_rows(&copy(place), database);
             assert!(rows.rows.len() as u64 >= *acknowledged, "image {number}: {rows:?}");
         }
         images

@@ -27,16 +27,7 @@ struct Item {
     count: i64,
 }
 
-const UNANSWERED: Faults = Faults {
-    lost: 100,
-    unanswered: 0,
-    late: 0,
-    twice: 0,
-    old_list: 0,
-    missed: 0,
-    flipped: 0,
-    unconditional: 0,
-};
+const UNANSWERED: Faults = Faults { lost: 100, ..Faults::NONE };
 
 fn quickly() -> ReplicateOptions {
     ReplicateOptions::new().replicate_every(Duration::from_millis(1))
@@ -65,8 +56,8 @@ fn insert(db: &Database, items: &Table<Item>, id: u64) -> Result<(), Abort> {
     db.with(replicated()).run(|tx| items.insert(tx, Item { id, count: id as i64 }))
 }
 
-/// Claims the place as another directory does.
-fn claim_elsewhere(place: &SimPlace, database: [u8; 16]) -> Leader {
+/// Claims the place as another directory does. Returns the leader and the rows that it has read.
+fn claim_with_rows(place: &SimPlace, database: [u8; 16]) -> (Leader, Rows) {
     let claim = Claim {
         database,
         number: random_number(),
@@ -75,7 +66,13 @@ fn claim_elsewhere(place: &SimPlace, database: [u8; 16]) -> Leader {
         position: None,
         patience: Patience::default(),
     };
-    Leader::claim(Arc::new(place.clone()), &claim, &mut Rows::default()).unwrap()
+    let mut rows = Rows::default();
+    let leader = Leader::claim(Arc::new(place.clone()), &claim, &mut rows).unwrap();
+    (leader, rows)
+}
+
+fn claim_elsewhere(place: &SimPlace, database: [u8; 16]) -> Leader {
+    claim_with_rows(place, database).0
 }
 
 /// Waits until something is so.

@@ -11,13 +11,13 @@ mod rules;
 mod tools;
 mod turns;
 
+use candide_log_testing::play_seeds;
 use candide_reach::sim::{Direction, Faults};
 use candide_reach::tools::verify;
 use candide_reach::{Claim, Leader, random_number};
 use history::Writes;
 use process::{DATABASE, Directory, PATIENCE, Shared, follow, give_turn, open};
 use std::collections::BTreeMap;
-use std::env;
 use std::sync::{Arc, Mutex};
 
 /// The process that disturbs the others.
@@ -35,7 +35,7 @@ fn faults(shared: &Shared) -> Faults {
         old_list: some(60),
         missed: some(20),
         flipped: some(5),
-        unconditional: 0,
+        ..Faults::NONE
     }
 }
 
@@ -127,26 +127,9 @@ fn play(seed: u64) -> Result<BTreeMap<&'static str, u64>, String> {
     Ok(record.events.clone())
 }
 
-fn variable(name: &str) -> Option<u64> {
-    env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn no_acknowledged_write_is_lost_and_there_is_one_history() {
-    let usual = if env::var_os("CANDIDE_FULL").is_some() { 2000 } else { 30 };
-    let (first, count) =
-        (variable("CANDIDE_SEED").unwrap_or(0), variable("CANDIDE_HISTORIES").unwrap_or(usual));
-    let mut events = BTreeMap::new();
-    for seed in first..first + count {
-        match play(seed) {
-            Ok(of_history) => {
-                for (event, count) in of_history {
-                    *events.entry(event).or_default() += count;
-                }
-            }
-            Err(why) => panic!("history of seed {seed}: {why}"),
-        }
-    }
+    let (count, events) = play_seeds([30, 2000], play);
     println!("{count} histories: {events:?}");
     if count >= 30 {
         for event in [

@@ -1,6 +1,6 @@
 //! Standbys that follow, stop, and follow again.
 
-use crate::primary::{Account, LONG, Primary, follow, rows, sim};
+use crate::primary::{Account, LONG, Primary, fall_back, follow, rows, sim};
 use candide::Abort;
 use candide_log_testing::SimDisk;
 use candide_reach::{Directory, Place, Standby, StandbyOptions, WaitError};
@@ -42,25 +42,10 @@ fn a_standby_goes_on_where_it_has_ended() {
 
 #[test]
 fn a_standby_begins_with_the_newest_snapshot_and_falls_back_to_it() {
-    let place = sim(3);
-    let mut primary = Primary::new(Arc::clone(&place));
-    let behind = SimDisk::new();
-    let (generation, stamp) = primary.change(0);
-    let standby = follow(&place, &behind).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
-    drop(standby);
-    for seed in 1..4 {
-        primary.change(seed);
-        // What was there before is deleted.
-        primary.snapshot();
-        let (generation, stamp) = primary.change(seed + 10);
-        for disk in [&SimDisk::new(), &behind] {
-            let standby = follow(&place, disk).unwrap();
-            standby.wait_for(generation, stamp, LONG).unwrap();
-            let accounts = standby.database().table::<Account>("accounts").unwrap();
-            assert_eq!(rows(standby.database(), &accounts), primary.accounts(), "seed {seed}");
-        }
-    }
+    fall_back(&sim(3), |standby, primary| {
+        let accounts = standby.database().table::<Account>("accounts").unwrap();
+        assert_eq!(rows(standby.database(), &accounts), primary.accounts());
+    });
 }
 
 #[test]

@@ -8,9 +8,8 @@ use candide_log::schema::TableSchema;
 use candide_log::sum::{long_row_hash, table_sum};
 use candide_log::tools::{Item, inspect};
 use candide_log_testing::SimDisk;
-use candide_reach::object::Object;
 use candide_reach::sim::SimPlace;
-use candide_reach::{Block, Claim, Leader, Patience, Place, Receiver, Refusal};
+use candide_reach::{Block, Claim, Leader, Patience, Place};
 use candide_reach::{Standby, StandbyError, StandbyOptions};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -66,23 +65,25 @@ pub struct Primary {
     pub keeps_cut: bool,
 }
 
-struct Nothing;
-
-impl Receiver for Nothing {
-    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn complete(&mut self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
+/// Lets standbys fall back to snapshots, since what they need is gone, and others begin with them.
+/// Checks each when it has what the primary has.
+pub fn fall_back(place: &Arc<dyn Place>, check: impl Fn(&Standby, &Primary)) {
+    let mut primary = Primary::new(Arc::clone(place));
+    let behind = SimDisk::new();
+    let (generation, stamp) = primary.change(0);
+    let standby = follow(place, &behind).unwrap();
+    standby.wait_for(generation, stamp, LONG).unwrap();
+    drop(standby);
+    for seed in 1..4 {
+        primary.change(seed);
+        // What was there before is deleted.
+        primary.snapshot();
+        let (generation, stamp) = primary.change(seed + 10);
+        for disk in [&SimDisk::new(), &behind] {
+            let standby = follow(place, disk).unwrap();
+            standby.wait_for(generation, stamp, LONG).unwrap();
+            check(&standby, &primary);
+        }
     }
 }
 
@@ -144,7 +145,7 @@ impl Primary {
             position: None,
             patience: PATIENCE,
         };
-        let leader = Leader::claim(Arc::clone(&self.place), &claim, &mut Nothing).unwrap();
+        let leader = Leader::claim(Arc::clone(&self.place), &claim, &mut ()).unwrap();
         self.numbers.push(number);
         let mut is_first = true;
         for (generation, sequence, cut, words) in blocks {

@@ -1,6 +1,6 @@
 //! Standbys of tables with strings and bytes of any length.
 
-use crate::primary::{LONG, Note, Primary, follow, notes, sim};
+use crate::primary::{LONG, Note, Primary, fall_back, follow, notes, sim};
 use candide_log_testing::SimDisk;
 use candide_reach::Promoted;
 use std::sync::Arc;
@@ -49,20 +49,8 @@ fn a_standby_has_the_values_of_the_primary_restarts_and_takes_over() {
 
 #[test]
 fn a_standby_that_falls_back_changes_the_values_that_differ() {
-    let place = sim(12);
-    let mut primary = Primary::new(Arc::clone(&place));
-    let behind = SimDisk::new();
-    let (generation, stamp) = primary.change(0);
-    let standby = follow(&place, &behind).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
-    drop(standby);
-    for seed in 1..4 {
-        primary.change(seed);
-        primary.snapshot();
-        let (generation, stamp) = primary.change(seed + 10);
-        let standby = follow(&place, &behind).unwrap();
-        standby.wait_for(generation, stamp, LONG).unwrap();
+    fall_back(&sim(12), |standby, primary| {
         let table = standby.database().table::<Note>("notes").unwrap();
-        assert_eq!(notes(standby.database(), &table), primary.notes(), "seed {seed}");
-    }
+        assert_eq!(notes(standby.database(), &table), primary.notes());
+    });
 }
