@@ -116,7 +116,8 @@ pub struct Verified {
 /// it stays so. The rows of the newest snapshot are compared with the sum of its floor, if that has
 /// one.
 ///
-/// What the commit records of blocks mean is not checked: a [`Receiver`] does that.
+/// What the commit records of blocks mean is not checked: a
+/// [`Receiver`](crate::Receiver) does that.
 ///
 /// # Errors
 /// [`ReachError::Place`]: the place fails, so it is not known what it has.

@@ -8,7 +8,7 @@ use crate::format::manifest::Checkpoint;
 use crate::log::segments::{FIRST_BLOCK, damaged};
 use crate::names;
 use crate::schema::TableSchema;
-use crate::sum::row_hash;
+use crate::sum::{long_row_hash, row_hash};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,8 +28,6 @@ pub struct CheckpointParts<'a> {
 pub struct PartRows {
     /// The sum of the hashes of the rows of each table ([`crate::sum`]).
     pub sums: BTreeMap<u32, u64>,
-    /// Whether a row has values of any length, of which there is no sum.
-    pub have_values: bool,
 }
 
 impl CheckpointParts<'_> {
@@ -78,7 +76,10 @@ impl CheckpointParts<'_> {
                     let hashes = block.rows().map(|(key, words)| row_hash(key, words));
                     *sum = hashes.fold(*sum, u64::wrapping_add);
                 }
-                Contents::LongRows { .. } => rows.have_values = true,
+                Contents::LongRows { table, .. } => {
+                    let sum = rows.sums.entry(table).or_default();
+                    *sum = block.long_rows().map(long_row_hash).fold(*sum, u64::wrapping_add);
+                }
                 Contents::Pending { .. } | Contents::End { .. } => {}
             }
         }

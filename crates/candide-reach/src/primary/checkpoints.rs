@@ -107,8 +107,7 @@ pub(super) fn send_snapshot(
     let catalog = Catalog { kind, tables };
     let mut snapshot = leader.snapshot(end.place)?;
     let rows = send_parts(shared, is_given_up, &mut snapshot, from, &catalog)?;
-    let has_sum = from.count() > 0 && !rows.have_values;
-    let sum = has_sum.then(|| sum(&catalog.tables, &rows));
+    let sum = (from.count() > 0).then(|| sum(&catalog.tables, &rows));
     let payload = sum.map(u64::to_le_bytes);
     snapshot.finish(payload.as_ref().map_or(&[], |sum| &sum[..]))?;
     Ok(())

@@ -2,7 +2,9 @@
 
 use crate::rows::{Rows, counts, read};
 use crate::{Item, insert, open, quickly, replicated, uuid};
-use candide::{Abort, Database, Level, LogOptions, Mvcc, Occ, OpenError, RunOptions, Table};
+use candide::{
+    Abort, Database, Level, LogOptions, Mvcc, Occ, OpenError, Record, RunOptions, Table,
+};
 use candide_log::sum::{row_hash, table_sum};
 use candide_log_testing::SimDisk;
 use candide_reach::object::{Kind, Object};
@@ -112,6 +114,23 @@ fn a_snapshot_is_kept_until_there_has_been_a_newer_one_for_some_time() {
     assert_eq!(counts(&place, uuid(&db)).len(), 3);
 }
 
+#[derive(Record, Clone)]
+struct Note {
+    #[key]
+    id: u64,
+    text: String,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Note {
+    /// Returns a note with a value that has room in a word, or a block of its own, or with none.
+    fn new(id: u64) -> Note {
+        let length = [0, 3, 300][id as usize % 3];
+        let bytes = (!id.is_multiple_of(4)).then(|| vec![id as u8; length]);
+        Note { id, text: "note ".repeat(length), bytes }
+    }
+}
+
 #[test]
 fn standbys_follow_through_snapshots_and_compare_their_sums() {
     let (place, disk) = (SimPlace::new(1), SimDisk::default());
@@ -119,8 +138,11 @@ fn standbys_follow_through_snapshots_and_compare_their_sums() {
     insert(&db, &items, 0).unwrap();
     let old = follow(&place);
     let others = db.table::<Item>("others").unwrap();
+    let notes = db.table::<Note>("notes").unwrap();
     for round in 1..=4u64 {
         for id in 0..20 {
+            let note = Note { id, ..Note::new(id + round) };
+            db.run(|tx| notes.put(tx, note.clone())).unwrap();
             db.run(|tx| items.put(tx, Item { id: (13 * round + id) % 50, count: 1 })).unwrap();
             db.run(|tx| items.delete_if_present(tx, (7 * round + id) % 50).map(drop)).unwrap();
         }
@@ -145,6 +167,8 @@ fn standbys_follow_through_snapshots_and_compare_their_sums() {
             assert_eq!(count, db.run(|tx| items.iter(tx, ()).count()).unwrap());
         }
     }
+    let verified = tools::verify(Arc::new(place.clone()), Default::default()).unwrap();
+    assert_eq!(verified.faults, []);
 }
 
 #[test]
