@@ -277,7 +277,7 @@ impl WordAt {
     }
 
     /// Returns the values of rows. Those that are not there are arbitrary.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn values<T>(self, rows: &Rows, convert: impl Fn(u64) -> T) -> impl Iterator<Item = T> {
         let WordAt { word, shift, mask, flip, .. } = self;
         let words = rows.words[word..].iter().step_by(rows.all_words);

@@ -25,12 +25,12 @@ pub struct Image<V> {
 impl<V: Field> Buffer for Image<V> {
     const ZERO: Image<V> = Image { words: [0; VALUE_WORDS_MAX], value: PhantomData };
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         self.words[index] = word;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn words(&mut self) -> &mut [u64] {
         &mut self.words[..const { words_of::<V>() }]
     }

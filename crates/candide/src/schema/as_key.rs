@@ -13,7 +13,7 @@ macro_rules! own_keys {
         impl AsKey<$key> for $key {
             type Given = $key;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn into_key(self) -> Option<$key> {
                 Some(self)
             }
@@ -27,7 +27,7 @@ own_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, 
 impl<const N: usize> AsKey<Text<N>> for Text<N> {
     type Given = Text<N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<Text<N>> {
         Some(self)
     }
@@ -37,7 +37,7 @@ impl<const N: usize> AsKey<Text<N>> for Text<N> {
 impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
     type Given = Bytes<N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<Bytes<N>> {
         Some(self)
     }
@@ -52,7 +52,7 @@ where
 {
     type Given = Option<K>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<Option<K>> {
         Some(self)
     }
@@ -77,7 +77,7 @@ macro_rules! tuples_as_keys {
         {
             type Given = ($($name,)+);
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn into_key(self) -> Option<($($name,)+)> {
                 Some(($(*self.$index.into_key()?.borrow(),)+))
             }
@@ -94,7 +94,7 @@ tuples_as_keys! {
 impl<'a, K: Key> AsKey<K> for &'a K {
     type Given = &'a K;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<&'a K> {
         Some(self)
     }
@@ -105,7 +105,7 @@ impl<'a, K: Key> AsKey<K> for &'a K {
 impl<'a, K: Key> AsKey<K> for &&'a K {
     type Given = &'a K;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<&'a K> {
         Some(self)
     }
@@ -175,7 +175,7 @@ pub trait AsKeys<K: Key, const N: usize> {
 impl<K: Key, const N: usize> AsKeys<K, N> for [K; N] {
     type Given = [K; N];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_keys(self) -> Option<[K; N]> {
         Some(self)
     }
@@ -184,7 +184,7 @@ impl<K: Key, const N: usize> AsKeys<K, N> for [K; N] {
 impl<'a, K: Key, const N: usize> AsKeys<K, N> for &'a [K; N] {
     type Given = &'a [K; N];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_keys(self) -> Option<&'a [K; N]> {
         Some(self)
     }

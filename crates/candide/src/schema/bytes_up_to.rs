@@ -68,7 +68,7 @@ impl<const N: usize> Key for BytesUpTo<N> {
 impl<const N: usize> AsKey<BytesUpTo<N>> for BytesUpTo<N> {
     type Given = BytesUpTo<N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_key(self) -> Option<BytesUpTo<N>> {
         Some(self)
     }

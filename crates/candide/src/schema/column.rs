@@ -146,7 +146,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
 
     /// Returns the number of the column's first word, among the words of a row.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn word_in_row(&self) -> usize {
         let start = if R::GROUPS.len() > 1 {
             Self::STARTS[usize::from(self.group) % GROUPS_MAX]
@@ -179,7 +179,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         T::from_buffer(&buffer)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_from(&self, from: Words<'_>, first: usize, into: &mut T::Buffer) {
         if T::BITS < 64 {
             into.set(0, from.get(first) >> self.shift & Self::MASK);
@@ -356,7 +356,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     /// Returns the set of groups that a read observes. The set has at least one group, since the
     /// cell of each group shows whether the row exists.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn groups(&self) -> u64 {
         match self.column_groups() {
             0 => 1,
@@ -401,7 +401,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     /// Returns the value, as [`Self::value`] does, or the first column whose codec refuses its
     /// words.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn decode(
         &self,
         key: &R::Key,
@@ -470,12 +470,12 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     const COLUMNS: usize = 1;
     const ONE_GROUP: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn column_groups(&self) -> u64 {
         1 << self.group
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut T::Buffer) {
         if unit.holds(self.group) {
             self.copy_from(
@@ -486,12 +486,12 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_all(&self, start: usize, from: Words<'_>, into: &mut T::Buffer) {
         self.copy_from(from, self.word_in_row() - start, into);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
         if unit.holds(self.group) {
             each(unit.offset_of(R::GROUPS, self.group) + usize::from(self.word), T::WORDS);
@@ -502,7 +502,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
         each(self.place());
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn value(&self, _key: &R::Key, words: &T::Buffer, _: Pinned<'_>) -> T {
         T::from_buffer(words)
     }
@@ -517,7 +517,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
         self.decode(key, words, pin)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assign(&self, _key: &R::Key, value: &T, sink: &mut impl Sink) -> Result<(), Abort> {
         assert!(!A::READ_ONLY, "the tag of an enum changes with its data: modify the whole column");
         sink.set(self.place(), |index| value.word(index))
@@ -533,18 +533,18 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     const COLUMNS: usize = 0;
     const ONE_GROUP: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn column_groups(&self) -> u64 {
         0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_all(&self, _start: usize, _from: Words<'_>, _into: &mut ()) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
 
     fn places(&self, _each: &mut impl FnMut(Place)) {}
@@ -553,7 +553,7 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
         each(self.component as usize);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn value(&self, key: &R::Key, _words: &(), _: Pinned<'_>) -> K {
         (self.component)(key)
     }
@@ -583,7 +583,7 @@ fn assert_same_key<K: Key>(new: &K, old: &K) {
 ///
 /// # Errors
 /// [`Abort::Undecodable`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn decoded<R: Record, Pr: Projection<R>>(
     projection: &Pr,
     key: &R::Key,
@@ -629,13 +629,13 @@ impl<R: Record> Projection<R> for Whole {
         u64::MAX >> (64 - R::GROUPS.len())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut R::Image) {
         let (start, count) = unit.image_range(R::GROUPS);
         from.copy(0, count, |index, word| into.set(start + index, word));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_all(&self, _start: usize, from: Words<'_>, into: &mut R::Image) {
         from.copy(0, image_words(R::GROUPS), |index, word| into.set(index, word));
     }
@@ -760,22 +760,22 @@ macro_rules! tuple_projections {
             const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
             const ONE_GROUP: bool = R::GROUPS.len() == 1 || Self::COLUMNS < 2 && $($name::ONE_GROUP)&&+;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn column_groups(&self) -> u64 {
                 $(self.$index.column_groups())|+
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words) {
                 $(self.$index.copy(unit, from, &mut into.$index);)+
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words) {
                 $(self.$index.copy_all(start, from, &mut into.$index);)+
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
                 $(self.$index.runs(unit, each);)+
             }
@@ -792,12 +792,12 @@ macro_rules! tuple_projections {
                 $(self.$index.long_words(&words.$index, each);)+
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn value(&self, key: &R::Key, words: &Self::Words, pin: Pinned<'_>) -> Self::Value {
                 ($(self.$index.value(key, &words.$index, pin),)+)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn decode(
                 &self,
                 key: &R::Key,
@@ -807,7 +807,7 @@ macro_rules! tuple_projections {
                 Ok(($(self.$index.decode(key, &words.$index, pin)?,)+))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn view<'v>(
                 &self,
                 key: &R::Key,

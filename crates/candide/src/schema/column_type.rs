@@ -46,12 +46,12 @@ impl<T: Field> ColumnType for T {
     const LAYOUT: u64 = T::LAYOUT;
     const TYPE: &'static FieldType = T::TYPE;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, row: &mut RowWriter<'_>) {
         column.put(row, self);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, row: &RowReader<'_>) -> T {
         column.take(row)
     }
@@ -91,12 +91,12 @@ impl<T: Field> FieldPart for T {
     const LAYOUT: u64 = T::LAYOUT;
     const TYPE: &'static FieldType = T::TYPE;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn part_word(&self, place: (usize, u32), index: usize) -> u64 {
         part_word(self, place, index)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take_part(words: &[u64], place: (usize, u32)) -> T {
         take_part(words, place)
     }

@@ -37,12 +37,12 @@ pub struct Private;
 impl<const N: usize> Buffer for [u64; N] {
     const ZERO: Self = [0; N];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         self[index] = word;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn words(&mut self) -> &mut [u64] {
         self
     }
@@ -118,12 +118,12 @@ macro_rules! integer_fields {
             };
             type Buffer = [u64; 1];
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn word(&self, _index: usize) -> u64 {
                 *self as $unsigned as u64
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_buffer(buffer: &[u64; 1]) -> $int {
                 buffer[0] as $int
             }
@@ -156,12 +156,12 @@ macro_rules! wide_integer_fields {
             const TYPE: &'static FieldType = &FieldType::$ty { bits: 128 };
             type Buffer = [u64; 2];
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn word(&self, index: usize) -> u64 {
                 (*self >> (index * 64)) as u64
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_buffer(buffer: &[u64; 2]) -> $int {
                 $int::from(buffer[0]) | $int::from(buffer[1]) << 64
             }
@@ -245,7 +245,7 @@ pub struct OptionBuffer<T: Field> {
 impl<T: Field> Buffer for OptionBuffer<T> {
     const ZERO: Self = OptionBuffer { present: false, value: T::Buffer::ZERO };
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         if index == 0 {
             self.present = word & 1 != 0;
@@ -267,7 +267,7 @@ impl<T: Field> Field for Option<T> {
     const TYPE: &'static FieldType = &FieldType::Optional(T::TYPE);
     type Buffer = OptionBuffer<T>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, index: usize) -> u64 {
         match self {
             None => 0,
@@ -277,7 +277,7 @@ impl<T: Field> Field for Option<T> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_buffer(buffer: &OptionBuffer<T>) -> Option<T> {
         buffer.present.then(|| T::from_buffer(&buffer.value))
     }
@@ -305,7 +305,7 @@ pub struct ArrayBuffer<T: Field, const N: usize>([T::Buffer; N]);
 impl<T: Field, const N: usize> Buffer for ArrayBuffer<T, N> {
     const ZERO: Self = ArrayBuffer([T::Buffer::ZERO; N]);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         if T::BITS < 64 {
             let per_word = elements_per_word::<T>();
@@ -333,7 +333,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
     const TYPE: &'static FieldType = &FieldType::Array(T::TYPE, N);
     type Buffer = ArrayBuffer<T, N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, index: usize) -> u64 {
         if T::BITS < 64 {
             let per_word = elements_per_word::<T>();
@@ -346,7 +346,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_buffer(buffer: &ArrayBuffer<T, N>) -> [T; N] {
         std::array::from_fn(|index| T::from_buffer(&buffer.0[index]))
     }
@@ -412,7 +412,7 @@ impl<const N: usize> fmt::Debug for Bytes<N> {
 }
 
 /// Copies word `index` into its place among `bytes`, as far as it fits.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn put_bytes(bytes: &mut [u8], index: usize, word: u64) {
     if let Some(rest) = bytes.get_mut(index * 8..) {
         let word = word.to_le_bytes();
@@ -424,7 +424,7 @@ fn put_bytes(bytes: &mut [u8], index: usize, word: u64) {
 }
 
 /// Returns word `index` of `bytes`, with zeros beyond their end.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn take_bytes(bytes: &[u8], index: usize) -> u64 {
     let rest = bytes.get(index * 8..).unwrap_or(&[]);
     match rest.first_chunk::<8>() {
@@ -440,7 +440,7 @@ fn take_bytes(bytes: &[u8], index: usize) -> u64 {
 impl<const N: usize> Buffer for Bytes<N> {
     const ZERO: Self = Bytes([0; N]);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         put_bytes(&mut self.0, index, word);
     }
@@ -453,12 +453,12 @@ impl<const N: usize> Field for Bytes<N> {
     const TYPE: &'static FieldType = &FieldType::FixedBytes { bytes: N };
     type Buffer = Bytes<N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, index: usize) -> u64 {
         take_bytes(&self.0, index)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_buffer(buffer: &Bytes<N>) -> Bytes<N> {
         *buffer
     }
@@ -606,7 +606,7 @@ impl<const N: usize> Ord for Text<N> {
 impl<const N: usize> Buffer for Text<N> {
     const ZERO: Self = Text { bytes: [0; N], length: 0 };
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, index: usize, word: u64) {
         if index < N.div_ceil(8) {
             put_bytes(&mut self.bytes, index, word);
@@ -622,12 +622,12 @@ impl<const N: usize> Field for Text<N> {
     const TYPE: &'static FieldType = &FieldType::ShortText { bytes: N };
     type Buffer = Text<N>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, index: usize) -> u64 {
         if index < N.div_ceil(8) { take_bytes(&self.bytes, index) } else { u64::from(self.length) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_buffer(buffer: &Text<N>) -> Text<N> {
         *buffer
     }

@@ -47,7 +47,7 @@ mod private {
 impl<T: Field> private::Sealed<T> for T {}
 
 impl<T: Field> FieldValue<T> for T {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn into_value(self) -> Option<T> {
         Some(self)
     }

@@ -171,13 +171,13 @@ macro_rules! integer_keys {
             const WIDTHS: &'static [u32] = &[$unsigned::BITS];
             const KEY_TYPE: &'static FieldType = <$int as Field>::TYPE;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn words(&self) -> [u64; 1] {
                 // Flipping the sign bit puts negative numbers before the others.
                 [(*self as $unsigned ^ $sign) as u64]
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_words(words: &[u64]) -> $int {
                 (words[0] as $unsigned ^ $sign) as $int
             }
@@ -209,13 +209,13 @@ macro_rules! wide_integer_keys {
             const WIDTHS: &'static [u32] = &[64, 64];
             const KEY_TYPE: &'static FieldType = <$int as Field>::TYPE;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn words(&self) -> [u64; 2] {
                 let number = *self as u128;
                 [(number >> 64) as u64 ^ $sign, number as u64]
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_words(words: &[u64]) -> $int {
                 (u128::from(words[0] ^ $sign) << 64 | u128::from(words[1])) as $int
             }

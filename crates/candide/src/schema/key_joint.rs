@@ -30,7 +30,7 @@ pub trait ZeroWords: AsRef<[u64]> + Copy {
 }
 
 impl<const N: usize> ZeroWords for [u64; N] {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn zeros(_: usize) -> [u64; N] {
         [0; N]
     }
@@ -48,7 +48,7 @@ macro_rules! one_more_word {
         impl Before<[u64; 1]> for [u64; $count - 1] {
             type Both = [u64; $count];
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn before(self, [next]: [u64; 1]) -> [u64; $count] {
                 [$(self[$index],)+ next]
             }

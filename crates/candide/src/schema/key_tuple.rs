@@ -22,12 +22,12 @@ where
     const KEY_TYPE: &'static FieldType =
         &FieldType::Struct { name: "", bits: 0, parts: &[("0", A::KEY_TYPE), ("1", B::KEY_TYPE)] };
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn words(&self) -> Self::Words {
         self.0.words().before(self.1.words())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_words(words: &[u64]) -> (A, B) {
         let (first, last) = words.split_at(A::WORDS);
         (A::from_words(first), B::from_words(last))
@@ -57,12 +57,12 @@ macro_rules! longer_tuples {
                 ],
             };
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn words(&self) -> Self::Words {
                 ($(self.$index,)+).words().before(self.$last_index.words())
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_words(words: &[u64]) -> Self {
                 let (first, last) = words.split_at(<($($name,)+)>::WORDS);
                 let first = <($($name,)+)>::from_words(first);

@@ -59,7 +59,7 @@ impl LongColumns {
 
     /// Panics if a word of the row belongs to no such column. The columns are constants, so that
     /// nothing is left of the check where it is inlined.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) const fn assert_has(&self, word: usize) {
         let mut index = 0;
         while index < self.count {
@@ -73,7 +73,7 @@ impl LongColumns {
 
     /// Panics if one of `count` words of the row, from word `first` on, belongs to such a column.
     /// Inlined as [`LongColumns::assert_has`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) const fn assert_apart(&self, first: usize, count: usize) {
         let mut index = 0;
         while index < self.count {
@@ -97,12 +97,12 @@ impl LongWord {
         LongWord(word.to_le_bytes())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) const fn get(&self) -> u64 {
         u64::from_le_bytes(self.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) const fn bytes(&self) -> &[u8; 8] {
         &self.0
     }

@@ -115,7 +115,7 @@ pub const fn most_bits(bits: &[u32]) -> u32 {
 }
 
 /// Returns what a part at `(word, shift)` has in word `index` of the whole.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn part_word<T: Field>(value: &T, (word, shift): (usize, u32), index: usize) -> u64 {
     if T::BITS < WORD_BITS {
         if word == index { (value.word(0) & mask_of::<T>()) << shift } else { 0 }
@@ -127,7 +127,7 @@ pub(super) fn part_word<T: Field>(value: &T, (word, shift): (usize, u32), index:
 }
 
 /// Returns the part at `(word, shift)` of the whole that `words` hold.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn take_part<T: Field>(words: &[u64], (word, shift): (usize, u32)) -> T {
     let mut buffer = T::Buffer::ZERO;
     if T::BITS < WORD_BITS {
@@ -366,12 +366,12 @@ impl<E: Tagged> Field for Tag<E> {
     const TYPE: &'static FieldType = E::TAG_TYPE;
     type Buffer = [u64; 1];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, _index: usize) -> u64 {
         self.number
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from_buffer(buffer: &[u64; 1]) -> Tag<E> {
         if buffer[0] as usize >= E::TAGS.len() {
             no_tag("the enum", buffer[0]);

@@ -216,7 +216,7 @@ impl Op {
     }
 
     /// Returns the number in the low bits of `word`; `None` if it is none of `i64`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn small(&self, word: u64) -> Option<i64> {
         let word = word & self.mask;
         if self.signed {

@@ -234,7 +234,7 @@ const fn default_schema(key_layout: u64, groups: &[Group]) -> u64 {
 /// # Panics
 /// If the image has another number of words than the groups. When the table was created,
 /// [`Buffer::words`] returned the right number.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn store_in<'a, R: Record>(
     row: &R,
     image: &'a mut R::Image,

@@ -28,13 +28,13 @@ pub struct RowWriter<'a> {
 impl<'a> RowWriter<'a> {
     /// Returns a writer to `words`, which hold all groups one after another, of a row that has no
     /// column of strings or bytes of any length.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub const fn new(words: &'a mut [u64]) -> RowWriter<'a> {
         RowWriter { words, long: None }
     }
 
     /// Returns a writer that passes columns of any length to `long`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn with_long(
         words: &'a mut [u64],
         long: &'a mut (dyn PutLong + 'a),
@@ -42,7 +42,7 @@ impl<'a> RowWriter<'a> {
         RowWriter { words, long: Some(long) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn words(&mut self) -> &mut [u64] {
         self.words
     }
@@ -92,7 +92,7 @@ pub struct Pinned<'a>(PhantomData<&'a ()>);
 
 impl<'a> Pinned<'a> {
     /// Returns the pin that lasts for as long as `pin` is borrowed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn by<A: ?Sized>(_pin: &'a A) -> Pinned<'a> {
         Pinned(PhantomData)
     }
@@ -109,14 +109,14 @@ pub struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     /// Returns a reader of `words`, which hold all groups one after another, of a row that has no
     /// column of strings or bytes of any length.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub const fn new(words: &'a [u64]) -> RowReader<'a> {
         RowReader { words, long: &[] }
     }
 
     /// Returns a reader of words that have been read in a pin. `long` has the numbers of the words
     /// of columns of any length.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pinned(
         words: &'a [u64],
         long: &'static [u16],
@@ -125,7 +125,7 @@ impl<'a> RowReader<'a> {
         RowReader { words, long }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn words(&self) -> &'a [u64] {
         self.words
     }

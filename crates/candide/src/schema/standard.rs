@@ -77,7 +77,7 @@ macro_rules! own_key {
         impl AsKey<$ty> for $ty {
             type Given = $ty;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn into_key(self) -> Option<$ty> {
                 Some(self)
             }

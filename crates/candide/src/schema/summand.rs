@@ -71,7 +71,7 @@ impl<T: Newtype> Summand for T {
     type Sum = <T::Of as Summand>::Sum;
     type Total = <T::Of as Summand>::Total;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn added_to(self, total: Self::Total) -> Self::Total {
         self.of().added_to(total)
     }
@@ -121,7 +121,7 @@ macro_rules! summands {
             // Fewer than 2^64 numbers of at most 64 bits do not leave the range.
             type Total = i128;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn added_to(self, total: i128) -> i128 {
                 total + self.widen()
             }

@@ -29,20 +29,20 @@ impl Unit {
     }
 
     /// Returns whether this unit guards `group`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn holds(self, group: u8) -> bool {
         !self.split || self.index == group
     }
 
     /// Returns the position at which `group`, a group of this unit, begins among the unit's words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn offset_of(self, groups: &[Group], group: u8) -> usize {
         if self.split { 0 } else { start_of(groups, usize::from(group)) }
     }
 
     /// Returns the position at which the unit's words begin among all words of the row, and the
     /// number of the unit's words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn image_range(self, groups: &[Group]) -> (usize, usize) {
         if self.split {
             (start_of(groups, self.index()), groups[self.index()].words)
@@ -62,7 +62,7 @@ pub(crate) struct Units {
 impl Iterator for Units {
     type Item = Unit;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next(&mut self) -> Option<Unit> {
         if self.left == 0 {
             return None;

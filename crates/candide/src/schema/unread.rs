@@ -29,22 +29,22 @@ impl<R: Record, Pr: Projection<R>> Projection<R> for Unread<Pr> {
     const COLUMNS: usize = Pr::COLUMNS;
     const ONE_GROUP: bool = Pr::ONE_GROUP;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn column_groups(&self) -> u64 {
         self.0.column_groups()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Pr::Words) {
         self.0.copy(unit, from, into);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Pr::Words) {
         self.0.copy_all(start, from, into);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
         self.0.runs(unit, each);
     }
@@ -53,7 +53,7 @@ impl<R: Record, Pr: Projection<R>> Projection<R> for Unread<Pr> {
         self.0.places(each);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn value(&self, _key: &R::Key, words: &Pr::Words, _: Pinned<'_>) -> Pr::Words {
         *words
     }

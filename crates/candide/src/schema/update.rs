@@ -179,7 +179,7 @@ impl<R: Record, T, A: ColumnKind> Column<R, T, A> {
 }
 
 /// Returns the words of a value of one or two words.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn two_words<T: Field>(value: &T) -> [u64; 2] {
     [value.word(0), if T::WORDS == 2 { value.word(1) } else { 0 }]
 }
@@ -201,7 +201,7 @@ impl<R, T: Summand> ColumnUpdate<R, T> {
 }
 
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
         // The place repeats the constants of `T`, so that the compiler knows them.
         let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
@@ -214,7 +214,7 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
         sink.compute(place, T::SIGNED, arithmetic)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn misfit(&self) -> Option<Place> {
         // Only a text may not fit. For other types this is a constant.
         let misfits = matches!(T::TYPE, FieldType::ShortText { .. }) && self.code == Code::User;
@@ -303,13 +303,13 @@ macro_rules! tuple_updates {
         impl<R: Record, $($name: Update<R>),+> Update<R> for ($($name,)+) {
             const LONG: bool = $($name::LONG)||+;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
                 $(self.$index.stage(sink)?;)+
                 Ok(())
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn misfit(&self) -> Option<Place> {
                 None $(.or_else(|| self.$index.misfit()))+
             }
@@ -435,7 +435,7 @@ impl LongSink for DryRun {
 }
 
 impl Sink for DryRun {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         (0..usize::from(place.words)).for_each(|index| _ = word(index));
         Ok(())

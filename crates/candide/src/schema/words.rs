@@ -16,7 +16,7 @@ pub enum Words<'a> {
 
 impl Words<'_> {
     /// Returns the number of words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn len(&self) -> usize {
         match self {
             Words::Shared(words) => words.len(),
@@ -25,7 +25,7 @@ impl Words<'_> {
     }
 
     /// Returns word `index` of the unit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
             // Acquire pairs with the Release of the install (E3): a reader that sees a word of an
@@ -37,7 +37,7 @@ impl Words<'_> {
 
     /// Calls `sink` for each of `count` words of the unit, from word `first` on, with the word's
     /// position, counted from zero, and the word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy(&self, first: usize, count: usize, mut sink: impl FnMut(usize, u64)) {
         match self {
             Words::Shared(words) => {
@@ -54,7 +54,7 @@ impl Words<'_> {
     }
 
     /// Copies bytes of the unit, from the first byte of word `first` on, until `into` is full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_bytes(&self, first: usize, into: &mut [u8]) {
         let (whole, rest) = into.as_chunks_mut::<8>();
         self.copy(first, whole.len(), |index, word| whole[index] = word.to_le_bytes());

@@ -375,7 +375,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Returns whether the attempt holds units, or has values or steps.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn holds_some(&self) -> bool {
         self.held > 0
     }

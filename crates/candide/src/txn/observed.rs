@@ -40,7 +40,7 @@ struct Begun {
 
 impl Kept {
     /// Begins to observe a transaction of a session, if the transaction has a name.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn begin(&mut self, name: Option<&'static str>, session: u64) -> Observed {
         Observed(name.map(|name| self.begin_named(name, session)))
     }
@@ -113,7 +113,7 @@ impl Kept {
 
 impl Observed {
     /// Notes that the transaction returns to its caller, and has not ended in a panic.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn return_to_caller(&mut self) {
         if let Some(begun) = &mut self.0 {
             begun.has_returned = true;

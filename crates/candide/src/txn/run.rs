@@ -195,7 +195,7 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Counts a transaction that is given up or refused.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn count_refusal(&mut self, engine: &Engine<P>, refusal: Abort) {
         self.public.counters.aborted(refusal);
         let names = (&engine.names, &self.public.names);
@@ -204,7 +204,7 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Notes the end of an attempt that has not committed, if the transaction is observed. The
     /// session is not pinned any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn observe_end(&mut self, engine: &Engine<P>, verdict: &Verdict<'_>) {
         let abort = match verdict {
             Verdict::Stands | Verdict::Panic(_) => return self.observed.note(None),

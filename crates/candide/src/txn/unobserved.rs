@@ -11,15 +11,15 @@ use crate::stats::{Names, NamesByAddress, SessionNames};
 pub(super) struct Kept;
 
 impl Kept {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn begin(&mut self, _: Option<&'static str>, _: u64) -> Observed {
         Observed
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note(&mut self, _: Option<Abort>) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_abort(
         &mut self,
         _: &mut NamesByAddress,
@@ -28,7 +28,7 @@ impl Kept {
     ) {
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn end(
         &mut self,
         _: &mut NamesByAddress,
@@ -44,6 +44,6 @@ impl Kept {
 pub(super) struct Observed;
 
 impl Observed {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn return_to_caller(&mut self) {}
 }
