@@ -160,12 +160,12 @@ impl Whole<'_> {
                 const TYPE: &'static #path::schema::FieldType = &#ty;
                 type Buffer = [::core::primitive::u64; __CANDIDE_BITS.div_ceil(64) as ::core::primitive::usize];
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
                     #word
                 }
 
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn from_buffer(__words: &Self::Buffer) -> Self {
                     #value
                 }

@@ -120,12 +120,12 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
                 parts: &[#(#types),*],
             };
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn words(&self) -> Self::Words {
                 #path::derived::join(0, [#(#parts),*])
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_words(__words: &[::core::primitive::u64]) -> Self {
                 #ident { #(#members: #from_words),* }
             }
@@ -151,7 +151,7 @@ fn as_key(path: &Path, ident: &Ident) -> TokenStream {
         impl #path::schema::AsKey<#ident> for #ident {
             type Given = #ident;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn into_key(self) -> ::core::option::Option<#ident> {
                 ::core::option::Option::Some(self)
             }
@@ -245,12 +245,12 @@ fn newtype_field(
             };
             type Buffer = <#ty as #path::schema::Field>::Buffer;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
                 <#ty as #path::schema::Field>::word(&self.#member, __index)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_buffer(__buffer: &Self::Buffer) -> Self {
                 #ident { #member: <#ty as #path::schema::Field>::from_buffer(__buffer) }
             }
@@ -290,7 +290,7 @@ pub(crate) fn newtype_number(
         {
             type Of = #ty;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn of(&self) -> #ty {
                 self.#member
             }
@@ -346,14 +346,14 @@ fn of_enum(
             variants: &[#(#texts),*],
         };
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn __candide_position(__value: &#ident) -> ::core::primitive::u64 {
             match __value {
                 #(#ident::#names => #positions,)*
             }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         fn __candide_variant(__position: ::core::primitive::u64) -> #ident {
             match __position {
                 #(#positions => #ident::#names,)*
@@ -367,12 +367,12 @@ fn of_enum(
             const WIDTHS: &'static [::core::primitive::u32] = &[__CANDIDE_BITS];
             const KEY_TYPE: &'static #path::schema::FieldType = __CANDIDE_TYPE;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn words(&self) -> [::core::primitive::u64; 1] {
                 [__candide_position(self)]
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_words(__words: &[::core::primitive::u64]) -> Self {
                 __candide_variant(__words[0])
             }
@@ -393,12 +393,12 @@ fn of_enum(
             const TYPE: &'static #path::schema::FieldType = __CANDIDE_TYPE;
             type Buffer = [::core::primitive::u64; 1];
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn word(&self, _: ::core::primitive::usize) -> ::core::primitive::u64 {
                 __candide_position(self)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn from_buffer(__buffer: &[::core::primitive::u64; 1]) -> Self {
                 __candide_variant(__buffer[0])
             }

@@ -156,7 +156,7 @@ impl Factors {
 
     /// Returns whether `factor` was chosen; `false` in builds that are not for tests or
     /// experiments.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has(self, factor: Factor) -> bool {
         cfg!(any(test, feature = "experiments")) && self.0 & 1 << factor as u8 != 0
     }

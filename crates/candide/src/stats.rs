@@ -437,7 +437,7 @@ impl TallyPart {
 }
 
 /// Adds `more`. The caller is the only writer, so no read-modify-write is needed.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn count(word: &AtomicU64, more: u64) {
     word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

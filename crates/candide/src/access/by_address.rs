@@ -68,7 +68,7 @@ impl ByAddress {
 
     /// Notes that the items from place `from` on were added to the list; or, if `from` is 0, that
     /// the list was sorted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn added<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
         if list.len() > self.few {
             self.enter(list, from, address_of);

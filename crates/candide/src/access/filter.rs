@@ -14,28 +14,28 @@ impl Filter {
     /// A filter that may have each unit.
     pub(super) const FULL: Filter = Filter([u64::MAX; 1 << (BITS - 6)]);
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn add(&mut self, address: u64) {
         let (word, bit) = place(address);
         self.0[word] |= bit;
     }
 
     /// Returns whether the unit may have been added. If `false`, the unit has not been added.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn may_have(&self, address: u64) -> bool {
         let (word, bit) = place(address);
         self.0[word] & bit != 0
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn place(address: u64) -> (usize, u64) {
     let number = mix(address) >> (u64::BITS - BITS);
     ((number >> 6) as usize, 1 << (number & 63))
 }
 
 /// Spreads an address over all bits, by a multiplication.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn mix(address: u64) -> u64 {
     address.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

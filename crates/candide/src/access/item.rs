@@ -81,7 +81,7 @@ pub(super) struct SavedItem {
 }
 
 impl WriteItem {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn address(&self) -> u64 {
         self.at.address()
     }

@@ -44,7 +44,7 @@ fn is_fallible(op: &Op) -> bool {
 
 impl Operations {
     /// Returns whether there are no operations, operands or updaters.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_empty(&self) -> bool {
         self.ops.len() | self.operands.len() | self.users.len() == 0
     }
@@ -90,7 +90,7 @@ impl Operations {
     }
 
     /// Appends an operation, returning its number.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn push(&mut self, op: Op) -> u32 {
         self.ops.push((op, NONE));
         self.ops.len() as u32 - 1
@@ -102,7 +102,7 @@ impl Operations {
     }
 
     /// Appends operations, each of an item of its own.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn extend(&mut self, ops: impl Iterator<Item = Op>) {
         self.ops.extend(ops.map(|op| (op, NONE)));
     }
@@ -112,14 +112,14 @@ impl Operations {
         self.ops[number as usize].1 = next;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn push_operands(&mut self, words: impl Iterator<Item = u64>) -> u32 {
         let first = self.operands.len() as u32;
         self.operands.extend(words);
         first
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn operands(&self, first: u32, count: usize) -> &[u64] {
         &self.operands[first as usize..][..count]
     }
@@ -186,13 +186,13 @@ impl Operations {
     }
 
     /// Returns the operation with this number.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn get(&self, number: u32) -> &Op {
         &self.ops[number as usize].0
     }
 
     /// Returns the operations of an item in order, with their numbers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn of<'a>(
         &'a self,
         item: &WriteItem,
@@ -201,7 +201,7 @@ impl Operations {
     }
 
     /// Returns an operation, and the number of the item's next one; `None` at the end of the list.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn visit(&self, number: u32) -> Option<&(Op, u32)> {
         #[cfg(test)]
         VISITS.set(VISITS.get() + 1);
@@ -209,7 +209,7 @@ impl Operations {
     }
 
     /// Returns an operation and the later operations of the same item.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
         let mut next = first;
         std::iter::from_fn(move || {
@@ -491,7 +491,7 @@ impl Operations {
 
     /// Replaces the first operand of an operation, or the first two of one on a number of two
     /// words, by what it computes on `base`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn compute(&mut self, op: &Op, base: Words<'_>) -> Result<(), Abort> {
         let (word, operands) = (usize::from(op.word), &mut self.operands[op.operand as usize..]);
         if op.is_wide() {

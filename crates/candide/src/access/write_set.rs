@@ -93,7 +93,7 @@ impl WriteSet {
     }
 
     /// Clears the set, which is usually empty.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn clear(&mut self) {
         // Every item has an operation, so without operations there are no items.
         if !self.operations.is_empty() {
@@ -136,7 +136,7 @@ impl WriteSet {
     }
 
     /// Appends operand words, and returns the place of the first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_operands(&mut self, words: impl Iterator<Item = u64>) -> u32 {
         self.operations.push_operands(words)
     }
@@ -197,7 +197,7 @@ impl WriteSet {
     }
 
     /// Returns the number of the item of a unit; `None` if the unit has no item.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
         let may_be_there = !self.items.is_empty() && self.filter.may_have(at.address());
         if may_be_there { self.find_among(at.address()) } else { None }
@@ -221,7 +221,7 @@ impl WriteSet {
 
     /// Adds the items of an inserted row, none of whose units is in the set. The words of its units
     /// are consecutive operands.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stage_new(
         &mut self,
         cells: impl Iterator<Item = CellAt> + Clone,
@@ -273,7 +273,7 @@ impl WriteSet {
         self.operations.last_before(item, item.image, mark).map(|last| !last.is_delete())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn add_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         if op.is_user() {
             self.reserve_image(at);
@@ -282,7 +282,7 @@ impl WriteSet {
     }
 
     /// Adds an item, for whose image there is room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn push_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         let number = self.operations.push(op);
         let (needs_image, needs_evaluation) = (op.is_user(), !op.is_plain());
@@ -429,7 +429,7 @@ impl WriteSet {
     }
 
     /// Returns whether the commit has to evaluate the set before it installs anything.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn needs_evaluation(&self) -> bool {
         self.needs_evaluation
     }
@@ -570,7 +570,7 @@ impl WriteSet {
 
     /// Passes every change of a commit, which has evaluated and installed the items, to `sink`. A
     /// delete is a change of the row's first unit alone.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn changes(&self, sink: &mut impl ChangeSink) {
         for item in &self.items {
             let has_one = item.first_op == item.last_op && !item.needs_image && item.present;
@@ -617,7 +617,7 @@ impl WriteSet {
     }
 
     /// Stores the evaluated words of an item in its unit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn install(&self, index: usize, payload: &[AtomicU64]) {
         let item = &self.items[index];
         if item.needs_image {
@@ -669,7 +669,7 @@ impl WriteSet {
 }
 
 /// Returns the kind of change that an item makes to its row, if the row exists afterwards.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn kind_of(item: &WriteItem) -> ChangeKind {
     match item.expects {
         Some(true) => ChangeKind::Update,
@@ -678,7 +678,7 @@ fn kind_of(item: &WriteItem) -> ChangeKind {
 }
 
 /// Stores the values of words that the caller has locked.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn store(words: &[AtomicU64], values: &[u64]) {
     // The loop is by index, since the adapters of a pair of iterators are not always inlined.
     let count = words.len().min(values.len());

@@ -50,7 +50,7 @@ pub trait Absence: Parts {
     /// Lets a record inherit from the node in which it has just been linked. Called for every unit
     /// of the record, under the node's lock.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn inherit_from_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
     /// Returns whether the record with the first unit `first` may be reaped before an attempt has
@@ -93,14 +93,14 @@ pub trait Absence: Parts {
     /// Returns the read timestamp of a node: the latest protocol time at which transactions may
     /// have seen the present contents of the node.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn node_rts(_clock: &Self::Clock, _node: NodeAt) -> u64 {
         0
     }
 
     /// Raises a node's read timestamp to `ts`. Returns whether the timestamp was lower.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn raise_node_rts(_clock: &Self::Clock, _node: NodeAt, _ts: u64) -> bool {
         false
     }
@@ -116,7 +116,7 @@ pub trait Absence: Parts {
 
     /// Returns the read timestamp of a unit.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn rts(_clock: &Self::Clock, _at: CellAt) -> u64 {
         0
     }

@@ -42,7 +42,7 @@ pub(crate) struct Options {
 impl Options {
     /// Returns whether commits are counted that OCC would have aborted, which only builds for
     /// experiments can do.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn counts_stale(&self) -> bool {
         cfg!(any(test, feature = "experiments")) && self.counts_stale
     }

@@ -26,7 +26,7 @@ pub struct Context<'a, P: Parts> {
 }
 
 impl<'a, P: Parts> Context<'a, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         engine: &'a Engine<P>,
         worker: &'a mut Worker<P::SessionVersions>,
@@ -36,7 +36,7 @@ impl<'a, P: Parts> Context<'a, P> {
     }
 
     /// Returns this context with a shorter lifetime.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn again(&mut self) -> Context<'_, P> {
         let Context { engine, clock, local, versions } = self;
         Context { engine, clock, local, versions }
@@ -73,7 +73,7 @@ impl<'a, P: Parts> Context<'a, P> {
     /// Notes whether OCC would abort the current commit, if the database counts such commits. A
     /// protocol that may commit what OCC would abort calls this for each attempt that it has
     /// validated.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn note_staleness(&mut self, is_stale: impl FnOnce() -> bool) {
         if self.engine.options.counts_stale() {
             self.local.note_staleness(is_stale());
@@ -93,7 +93,7 @@ impl<'a, P: Parts> Context<'a, P> {
     /// # Errors
     /// [`Abort::VersionsExhausted`] if the commit is logged and `epoch` is the last one. The logger
     /// cannot end that epoch, so a commit in it would never be below a cut.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn check_stamp(&self, epoch: Epoch) -> Result<(), Abort> {
         if epoch == EPOCH_MAX && self.local.is_logged {
             return Err(Abort::VersionsExhausted);
@@ -109,7 +109,7 @@ impl<'a, P: Parts> Context<'a, P> {
     }
 
     /// Sorts a write set that is about to be locked, if the database was built to sort them.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn sort_writes(&mut self, writes: &mut WriteSet) {
         let factors = self.engine.options.factors;
         if factors.has(Factor::SortedLocks) {

@@ -203,7 +203,7 @@ pub trait Protocol: Absence {
     /// words with which `copy` was called. (Since this function is inlined, the copied words need
     /// not be in memory.)
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         _attempt: &mut Self::Attempt,
         _at: CellAt,
@@ -307,7 +307,7 @@ pub trait Protocol: Absence {
     /// Returns whether [`Protocol::assumes`] may answer for the row of a unit without a look at it.
     /// Before an operation returns the answer to the closure as a value, the row is observed.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assumes_blindly(_context: &mut Context<'_, Self>, _at: CellAt) -> bool {
         false
     }
@@ -335,7 +335,7 @@ pub trait Protocol: Absence {
     /// Returns whether an operation may return, without observing the row, that the row exists (if
     /// `exists`) or is absent. If `false`, the caller has to observe the row.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assumes(
         _context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
@@ -349,7 +349,7 @@ pub trait Protocol: Absence {
     /// scan's progress. With a direction, the scan visits the keys in order. Returns the number of
     /// the scan within the attempt.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn scan(
         _attempt: &mut Self::Attempt,
         _table: u16,
@@ -362,7 +362,7 @@ pub trait Protocol: Absence {
     /// Notes that a scan has reached a record, or the end of its range (`None`). (What the scan
     /// visits is observed by [`Protocol::absent`] and [`Protocol::read`].)
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn scanned(
         _context: &Context<'_, Self>,
         _attempt: &mut Self::Attempt,
@@ -373,7 +373,7 @@ pub trait Protocol: Absence {
 
     /// Notes a write of the unit `at` in the write set.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage(
         _context: &mut Context<'_, Self>,
         _attempt: &mut Self::Attempt,
@@ -391,7 +391,7 @@ pub trait Protocol: Absence {
     /// operands, unit after unit. By default the insertion goes to the shared write set, as in
     /// [`Protocol::stage`]; a protocol that overrides `stage` also overrides this function.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage_new(
         _context: &mut Context<'_, Self>,
         _attempt: &mut Self::Attempt,
@@ -441,7 +441,7 @@ pub trait Protocol: Absence {
 
     /// Passes every change that the attempt, which has just committed, has made to `sink`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
         let _ = attempt;
         writes.changes(sink);
@@ -473,7 +473,7 @@ pub trait Protocol: Absence {
     /// Returns the number of observations that the attempt has noted for validation: units and
     /// index nodes. After a commit, the number is still that of the committed attempt.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_set_size(_attempt: &Self::Attempt) -> usize {
         0
     }
@@ -531,7 +531,7 @@ pub trait Protocol: Absence {
     /// after this call, the bound holds for all transactions that pin in a later epoch, and the
     /// epoch is a stamp (EP2).
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {
         full_fence(); // E10
         0
@@ -543,7 +543,7 @@ pub trait Protocol: Absence {
     /// # Errors
     /// A conflict; [`Abort::NoIndex`] if the attempt must see an earlier state.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn reach(
         _context: &mut Context<'_, Self>,
         _attempt: &mut Self::Attempt,
@@ -556,7 +556,7 @@ pub trait Protocol: Absence {
     /// Prefetches the words `first..first + count` of a unit, from the place where the next read or
     /// update of these words will look.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch(first, count);
     }

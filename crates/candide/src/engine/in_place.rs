@@ -39,34 +39,34 @@ pub trait InPlace<P: Parts> {
     /// [`Abort::Nested`] if this thread would wait for itself; [`Abort::DeadlinePassed`] if `until`
     /// has passed.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn enter(_clock: &P::Clock, _until: Option<Instant>) -> Result<(), Abort> {
         Ok(())
     }
 
     /// Releases the right to run a transaction, after the transaction's commit or abort.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leave(_clock: &P::Clock) {}
 
     /// Returns whether one of the attempt's updates has failed when it was applied. The attempt can
     /// then only end in the outcome of that update.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_failed(_attempt: &P::Attempt) -> bool {
         false
     }
 
     /// Returns whether the attempt has changed anything in place.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_changed(_attempt: &P::Attempt) -> bool {
         false
     }
 
     /// Returns a mark for a scan that begins now: the number of writes applied so far.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn mark(_attempt: &mut P::Attempt) -> usize {
         0
     }

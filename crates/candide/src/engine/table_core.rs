@@ -98,7 +98,7 @@ impl Owner {
     }
 
     /// Returns whether the table belongs to this database, and has not been dropped.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is(&self, database: u64) -> bool {
         // Relaxed: the call that drops a table waits for all transactions that may not see that.
         self.0.load(Ordering::Relaxed) == database
@@ -191,7 +191,7 @@ impl TableCore {
 
     /// Returns whether sessions sleep until a record is linked. The caller is linking a record, and
     /// has locked the node by an exchange.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_watched(&self) -> bool {
         // Relaxed: the exchange of the node's version orders this load (E30).
         self.at_links.watchers.load(Ordering::Relaxed) != 0 // WT3
@@ -274,7 +274,7 @@ impl TableCore {
     }
 
     /// Checks that a key has the number of words that its type declares ([`check_width`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn check_key(&self, key: &[u64]) {
         check_width(key, self.layout.key_words());
     }
@@ -483,7 +483,7 @@ impl Indexes {
     }
 
     /// Returns whether the table has no index to keep, and refuses no writes ([`Restrictions`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn writes_are_plain(&self) -> bool {
         // Relaxed: between two stages, the thread that adds the index waits for older transactions.
         // So a transaction that must see an index's bit was pinned after that bit was set.

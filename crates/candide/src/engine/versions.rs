@@ -55,7 +55,7 @@ pub trait Versions<P: Parts> {
     /// # Errors
     /// [`Abort::MemoryLimit`].
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn make_room(
         _context: &mut Context<'_, P>,
         _attempt: &P::Attempt,
@@ -103,7 +103,7 @@ pub trait Versions<P: Parts> {
 
     /// Returns whether commits have left old versions that the session's garbage must take over.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leaves_some(_session: &P::SessionVersions) -> bool {
         false
     }
@@ -117,7 +117,7 @@ pub trait Versions<P: Parts> {
     /// snapshot to close, with the epoch and the time that `queued` returns. Returns the number of
     /// old versions moved or parked.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leave_behind(
         _session: &mut P::SessionVersions,
         _epochs: &Epochs,
@@ -129,7 +129,7 @@ pub trait Versions<P: Parts> {
 
     /// Returns whether a collection has to examine the backlog.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(_backlog: &P::Backlog, _horizon: Epoch) -> bool {
         false
     }
@@ -139,7 +139,7 @@ pub trait Versions<P: Parts> {
     /// any more. The session is pinned. `horizon` was read after the session was pinned and before
     /// the snapshots are listed. `budget` is the largest number of entries to examine.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn collect(
         _context: &mut Context<'_, P>,
         _backlog: &mut P::Backlog,
@@ -151,12 +151,12 @@ pub trait Versions<P: Parts> {
 
     /// Begins a walk through version chains by a session that has just been pinned anew.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin_walk(_context: &mut Context<'_, P>) {}
 
     /// Ends a walk that [`Versions::begin_walk`] began.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end_walk(_context: &mut Context<'_, P>) {}
 
     /// Prefetches the words that [`Absence::reap`](super::Absence::reap) will read. The session is

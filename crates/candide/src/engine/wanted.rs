@@ -79,14 +79,14 @@ const KEYS_AT_ONCE: u64 = 1 << 60;
 const NO_AGE: u64 = OFF | NOTED | AWAITED | KEYS_AT_ONCE;
 
 impl Wanted {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_empty(&self) -> bool {
         self.marks & NOTED == 0
     }
 
     /// Returns whether no units are noted, locking ahead is not turned off, no attempt has failed
     /// on a lock, and the transaction has no age.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_as_new(&self) -> bool {
         self.marks == 0
     }

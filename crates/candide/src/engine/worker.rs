@@ -115,7 +115,7 @@ impl Local {
 impl Local {
     /// Returns whether OCC would have aborted the last commit, which only builds for experiments
     /// find out.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_stale(&self) -> bool {
         cfg!(any(test, feature = "experiments")) && self.is_stale
     }

@@ -187,12 +187,12 @@ impl Array {
         self.bucket_mask as usize + 1
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bucket_index(&self, hash: u64) -> usize {
         (hash & self.bucket_mask) as usize
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn bucket(&self, index: usize) -> NodeAt {
         debug_assert!(index < self.buckets());
         NodeAt(self.words.block().offset(index * LINE_WORDS))
@@ -231,7 +231,7 @@ impl HashIndex {
     pub(crate) const LINE_WORDS: usize = LINE_WORDS;
 
     /// Returns the hash of a key: one folded multiplication per word, keyed by the table's seed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
         let mix = |hash: u64, &word: &u64| {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
@@ -245,14 +245,14 @@ impl HashIndex {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn current(&self) -> &Array {
         self.array_at(self.current.load(Ordering::Acquire))
             .expect("there is always a current array")
     }
 
     /// Returns the array at an address loaded with Acquire (E8) from `current` or from a `next`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn array_at(&self, address: u64) -> Option<&Array> {
         let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
         // SAFETY: arrays are boxed, are not freed before they are retired through `Retire::Array`,
@@ -262,7 +262,7 @@ impl HashIndex {
     }
 
     /// Prefetches the bucket of a hash.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
         let array = self.current();
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
@@ -273,7 +273,7 @@ impl HashIndex {
     ///
     /// The code does not branch on the slots' contents. A mispredicted branch would delay the cache
     /// misses of the next key until the cache misses of this key have been served.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
@@ -293,7 +293,7 @@ impl HashIndex {
 
     /// Returns the record with this key. If no record has this key, returns the node, and the
     /// node's version that proves the key's absence. The caller is pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
             Some(record) if record.has_key(key) => Found::Record(record),
@@ -346,7 +346,7 @@ impl HashIndex {
             .expect("a bucket moves only once the next array is there")
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_in(&self, node: NodeAt, key: &[u64], hash: u64) -> Option<RecordAt> {
         let mut line = node;
         let mut first = 1 + self.node_words;
@@ -921,7 +921,7 @@ unsafe fn from_address(address: u64) -> Box<Array> {
 
 /// Returns the last of a line's `slots` whose record's key probably has this hash; 0 if there is
 /// none. No branch depends on the slots' contents.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn pick(bucket: NodeAt, slots: Range<usize>, hash: u64) -> u64 {
     slots.fold(0, |likely, slot| {
         let entry = bucket.word(slot).load(Ordering::Acquire); // HI4, E4
@@ -941,7 +941,7 @@ fn pick_among(bucket: NodeAt, slots: Range<usize>, hash: u64) -> u64 {
 }
 
 /// Returns the record of a slot; `None` if the slot is empty.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn record_of(entry: u64) -> Option<RecordAt> {
     // SAFETY: slots hold addresses of records of the index's table. These records are laid out by
     // the table's layout (LY1). The caller of the index is pinned (LY2).

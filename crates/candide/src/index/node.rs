@@ -28,7 +28,7 @@ pub struct NodeAt(pub(super) Block);
 impl NodeAt {
     /// Returns a handle on a block of the ordered index, which is larger than a bucket and begins
     /// like one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(block: Block) -> NodeAt {
         NodeAt(block)
     }
@@ -49,7 +49,7 @@ impl NodeAt {
     }
 
     /// Returns the overflow line that this line links to; `None` if this line is the last.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn overflow(&self) -> Option<NodeAt> {
         Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
     }
@@ -65,7 +65,7 @@ impl NodeAt {
         self.word(1 + index)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
         // SAFETY: a handle is made for a whole bucket of an array, or for a whole leaf. The array

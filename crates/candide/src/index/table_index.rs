@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// # Panics
 /// If the number of words differs. The cause is an error in an implementation of `Key`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn check_width(key: &[u64], width: usize) {
     assert!(key.len() == width, "`Key::words` gives another number of words than `Key::WORDS`");
 }

@@ -34,7 +34,7 @@ pub(crate) struct HeldCells {
 }
 
 impl HeldCells {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_used
     }
@@ -102,7 +102,7 @@ impl HeldCells {
 
     /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock. Calls
     /// `renew` each time that it is going to wait.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn hold<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -243,7 +243,7 @@ pub(crate) trait Early<P: Protocol> {
 }
 
 impl<P: Protocol> Early<P> for HeldCells {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn held(&mut self) -> &mut HeldCells {
         self
     }

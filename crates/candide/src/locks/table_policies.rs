@@ -79,13 +79,13 @@ impl TablePolicies {
     }
 
     /// Returns whether a table has had a policy that learns from conflicts.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn learns(&self) -> bool {
         self.learns.load(Ordering::Relaxed)
     }
 
     /// Returns whether a table has had a policy whose commits lock before phase 1.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn lock_before_phase_1(&self) -> bool {
         self.locks_before_phase_1.load(Ordering::Relaxed)
     }

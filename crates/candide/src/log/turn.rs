@@ -32,19 +32,19 @@ pub struct LogTurn<'a> {
 
 impl<'a> LogTurn<'a> {
     /// Returns the turn of a commit that is not logged.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn unlogged() -> LogTurn<'a> {
         LogTurn { buffer: None, held: None }
     }
 
     /// Returns the turn of a commit that is logged in `buffer`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of(buffer: &'a Mutex<Buffer>) -> LogTurn<'a> {
         LogTurn { buffer: Some(buffer), held: None }
     }
 
     /// Takes the turn.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take(&mut self) {
         if let Some(buffer) = self.buffer {
             self.take_slowly(buffer);
@@ -60,14 +60,14 @@ impl<'a> LogTurn<'a> {
 
     /// Ends the turn of a commit that is not logged: there is nothing to unlock, and its
     /// destructor does not look.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn end_unlogged(self) {
         debug_assert!(self.buffer.is_none() && self.held.is_none());
         std::mem::forget(self);
     }
 
     /// Gives the turn up, for a commit that has failed and is going to wait.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn give_up(&mut self) {
         self.held = None;
     }

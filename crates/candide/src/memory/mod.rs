@@ -110,7 +110,7 @@ impl Block {
     /// # Safety
     /// `index` is within the block's size, and the block is not freed during `'a`: the caller owns
     /// the block, or the block was reachable under a pin that lasts for `'a`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn word<'a>(self, index: usize) -> &'a AtomicU64 {
         // SAFETY: in bounds and alive by this function's contract. `region` and `slab` make the
         // words as atomics.
@@ -121,7 +121,7 @@ impl Block {
     ///
     /// # Safety
     /// The conditions of [`Block::word`] hold for each of the words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn words<'a>(self, first: usize, count: usize) -> &'a [AtomicU64] {
         // SAFETY: in bounds and alive by this function's contract. Shared slices of atomics may
         // alias.
@@ -135,7 +135,7 @@ impl Block {
     /// The conditions of [`Block::words`] hold for the words of both blocks. Until this function
     /// returns, no other thread uses the words of this block or writes the words of `from`. The
     /// last writes to the words of `from` are visible to the caller.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {
             // SAFETY: by this function's contract.
@@ -194,7 +194,7 @@ impl Block {
 
     /// Returns the block that begins `words` words after this one. The use of that block's words
     /// needs its own proof that they are allocated.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn offset(self, words: usize) -> Block {
         Block(
             NonNull::new(self.0.as_ptr().wrapping_add(words))
@@ -203,7 +203,7 @@ impl Block {
     }
 
     /// Prefetches words `first..first + count` of this block. The block need not be allocated.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch(self, first: usize, count: usize) {
         for line in 0..count.div_ceil(LINE_WORDS) {
             prefetch(self.hint(first + line * LINE_WORDS));
@@ -214,13 +214,13 @@ impl Block {
     }
 
     /// Returns `address` as a raw pointer, for prefetching. No block needs to exist at `address`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn hint_at(address: u64) -> *const AtomicU64 {
         std::ptr::with_exposed_provenance(address as usize)
     }
 
     /// Returns a raw pointer to word `index`, for prefetching.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn hint(self, index: usize) -> *const AtomicU64 {
         self.0.as_ptr().wrapping_add(index)
     }

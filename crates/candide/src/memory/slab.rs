@@ -111,7 +111,7 @@ impl Cache {
     }
 
     /// Returns the cache of `slab` in `caches`, the list of a session.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of<'a>(caches: &'a mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> &'a mut Cache {
         let index = slab.id.0 as usize;
         if caches.get(index).is_none_or(Option::is_none) {
@@ -132,7 +132,7 @@ impl Cache {
 
     /// Allocates a block of the slab's size. The caller owns the block, whose contents are
     /// arbitrary.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn allocate(
         caches: &mut Vec<Option<Cache>>,
         slab: &Arc<Slab>,

@@ -237,7 +237,7 @@ struct Deleted {
 }
 
 impl Deleted {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn place(&self, at: CellAt) -> Option<usize> {
         if self.cells.is_empty() { None } else { self.place_among(at) }
     }
@@ -369,7 +369,7 @@ impl Protocol for Serial {
         attempt.clear();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(
         _context: &mut Context<'_, Self>,
         attempt: &mut Attempt,
@@ -384,7 +384,7 @@ impl Protocol for Serial {
         Ok(Seen { present, version: 0 })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         attempt: &mut Attempt,
         at: CellAt,
@@ -398,7 +398,7 @@ impl Protocol for Serial {
         is_simple.then_some(Seen { present: true, version: 0 })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         attempt.has(at)
     }
@@ -571,7 +571,7 @@ impl Absence for Serial {
         each(at.payload()); // SE2
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn may_be_reaped(_lock: &Lock, _first: CellAt) -> bool {
         false
     }
@@ -598,7 +598,7 @@ impl Absence for Serial {
 impl InPlace<Serial> for Serial {
     const APPLIES_AT_ONCE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
         let Some(lock) = &lock.exclusive else { return Ok(()) };
         // SE1
@@ -608,19 +608,19 @@ impl InPlace<Serial> for Serial {
         })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leave(lock: &Lock) {
         if let Some(lock) = &lock.exclusive {
             lock.release();
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_failed(attempt: &Attempt) -> bool {
         attempt.failed.is_some()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_changed(attempt: &Attempt) -> bool {
         !attempt.log.is_empty()
     }
@@ -739,7 +739,7 @@ impl Attempt {
         self.log.push(undo);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has(&self, at: CellAt) -> bool {
         self.deleted.place(at).is_none()
     }

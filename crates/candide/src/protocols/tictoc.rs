@@ -239,7 +239,7 @@ struct NodeRead {
 }
 
 impl Attempt {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn observe(&mut self, read: Read) {
         debug_assert!(read.wts <= read.rts.version(), "TT2: a version is valid from its wts");
         self.floor = self.floor.max(read.wts);
@@ -247,14 +247,14 @@ impl Attempt {
     }
 
     /// Observes the absence of a key, which a node shows in the version that was searched.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn miss(&mut self, read: NodeRead) {
         self.floor = self.floor.max(read.nwts);
         self.nodes.push(read);
     }
 
     /// Observes the result of `look`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn see(&mut self, at: CellAt, (wts, rts): (u64, Tid)) -> Seen {
         self.observe(Read { at, wts, rts });
         Seen { present: !rts.has(Tid::ABSENT), version: if rts.has(UNWRITTEN) { 0 } else { wts } }
@@ -288,7 +288,7 @@ impl Protocol for TicToc {
         Attempt::default()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt) {
         debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
         attempt.reads.clear();
@@ -296,7 +296,7 @@ impl Protocol for TicToc {
         attempt.floor = 0;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(
         context: &mut Context<'_, TicToc>,
         attempt: &mut Attempt,
@@ -310,7 +310,7 @@ impl Protocol for TicToc {
         Ok(attempt.see(at, seen))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         attempt: &mut Attempt,
         at: CellAt,
@@ -344,7 +344,7 @@ impl Protocol for TicToc {
         attempt.held.hold_once(context, at, || {})
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(RTS).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
@@ -365,7 +365,7 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn commit(
         context: &mut Context<'_, TicToc>,
         attempt: &mut Attempt,
@@ -398,7 +398,7 @@ impl Protocol for TicToc {
         committed
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_set_size(attempt: &Attempt) -> usize {
         attempt.reads.len() + attempt.nodes.len()
     }
@@ -488,7 +488,7 @@ impl Absence for TicToc {
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn may_be_reaped(_clock: &(), first: CellAt) -> bool {
         cell_lock::may_be_reaped(first)
     }
@@ -539,7 +539,7 @@ impl Absence for TicToc {
 /// Loads a cell's TID word and wts, copies the words, and loads both again. Returns the wts and the
 /// rts of the words' version. If the copied words may belong to no version, returns the first TID
 /// word as an error.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid> {
     let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
     let before = Tid(cell.load(Ordering::Relaxed));
@@ -559,7 +559,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
 
 /// Returns whether a cell still has the version of `wts`. `rts` is the cell's TID word from the
 /// second load.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_of(rts: Tid, wts: u64, cell_wts: &AtomicU64) -> bool {
     !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts
 }
@@ -572,7 +572,7 @@ pub(crate) fn begin_in_time(at: CellAt, [wts, rts]: [u64; 2]) {
 }
 
 /// Commits an attempt that has written nothing: phases 2 and 3 only.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn commit_reads(
     context: &mut Context<'_, TicToc>,
     attempt: &mut Attempt,
@@ -683,7 +683,7 @@ fn certify_limited(
 }
 
 /// Runs phases 2 and 3. The timestamp is at least `cts`. `limited` is the attempt if wts may move.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn certify_from(
     context: &mut Context<'_, TicToc>,
     attempt: &Attempt,
@@ -784,20 +784,20 @@ fn is_stale(attempt: &Attempt, writes: &WriteSet) -> bool {
 }
 
 /// Returns the timestamp up to which the locked version of an item is valid.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn valid_until(item: &WriteItem) -> u64 {
     Tid(item.note).version()
 }
 
 /// Raises the rts of a node to `cts`. The caller issues a fence and validates the node's version
 /// afterwards.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn extend_node(read: &NodeRead, cts: u64) {
     read.node.node_word(NRTS).fetch_max(cts, Ordering::Relaxed);
 }
 
 /// Returns whether a node has another version than the observed one.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version
 }
@@ -811,7 +811,7 @@ fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
 
 /// Makes a version valid at `cts`. Returns `false` if another commit has replaced the version or is
 /// about to replace it. `limited` is the read's attempt if wts may move.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn extend(read: &Read, writes: &WriteSet, cts: u64, limited: Option<&Attempt>) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));
     loop {
@@ -853,7 +853,7 @@ fn raised(tid: Tid, rts: u64) -> Tid {
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usize, cts: u64) {
     let item = &mut writes.items_mut()[index];
     let (at, was) = begin_install(item);

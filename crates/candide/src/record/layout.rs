@@ -47,7 +47,7 @@ impl RecordAt {
     /// Allocates a record of a table. The caller owns the record. This function writes the record's
     /// key, but not its cells. `slab` is the table's slab, with blocks that are large enough for
     /// `layout`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn allocate(
         layout: &Layout,
         key: &[u64],
@@ -68,7 +68,7 @@ impl RecordAt {
     }
 
     /// Returns word `index` of the key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn key_word(self, index: usize) -> u64 {
         // SAFETY: every record begins with the key's words (LY1), and this one is allocated (LY2).
         // Relaxed: the link to the record publishes the key (LY3).
@@ -76,14 +76,14 @@ impl RecordAt {
     }
 
     /// Returns whether the record has this key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_key(self, key: &[u64]) -> bool {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
     /// Returns whether the first `count` words of the record's key equal the first `count` words of
     /// `key`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begins_like(self, key: &[u64], count: usize) -> bool {
         for (index, &word) in key[..count].iter().enumerate() {
             if self.key_word(index) != word {
@@ -101,13 +101,13 @@ impl RecordAt {
     }
 
     /// Copies the first words of the record's key until `into` is full.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copy_key(self, into: &mut [u64]) {
         into.iter_mut().enumerate().for_each(|(index, word)| *word = self.key_word(index));
     }
 
     /// Writes the key of a record that is not linked yet (LY3).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write_key(self, key: &[u64]) {
         for (index, &word) in key.iter().enumerate() {
             // SAFETY: as in `key_word`.
@@ -141,27 +141,27 @@ impl UnitPlace {
         )
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn table(self) -> u16 {
         (self.0 >> 48) as u16
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn words(self) -> usize {
         usize::from((self.0 >> 32) as u16)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn cell(self) -> usize {
         usize::from((self.0 >> 16) as u16)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn cell_words(self) -> usize {
         usize::from((self.0 >> 8) as u8)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn unit(self) -> usize {
         usize::from(self.0 as u8)
     }
@@ -196,7 +196,7 @@ impl CellAt {
 
     /// Returns a number that identifies the unit within its database while the record is allocated.
     /// Under a model, where words are larger than eight bytes, the number is not a real address.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + self.place.cell() as u64 * 8
     }
@@ -214,7 +214,7 @@ impl CellAt {
 
     /// Returns the index of the unit's first word among all words of the row. The record's key has
     /// `key_words` words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_in_row(self, key_words: usize) -> usize {
         // The words before the unit's cell are the key, and the other units with their cells.
         self.place.cell() - key_words - self.place.unit() * self.place.cell_words()
@@ -227,13 +227,13 @@ impl CellAt {
     }
 
     /// Returns the number of words in the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn cell_words(&self) -> usize {
         self.place.cell_words()
     }
 
     /// Returns word `index` of the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.place.cell_words());
         // SAFETY: the word is in bounds by LY1 (only the protocol with this cell size uses the
@@ -241,13 +241,13 @@ impl CellAt {
         unsafe { self.record.0.word(self.place.cell() + index) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn payload_start(&self) -> usize {
         self.place.cell() + self.place.cell_words()
     }
 
     /// Returns the words of the unit's payload.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn payload(&self) -> &[AtomicU64] {
         // SAFETY: LY1 and LY2.
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
@@ -271,14 +271,14 @@ impl CellAt {
     }
 
     /// Prefetches the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch_cell(&self) {
         prefetch(self.record.0.hint(self.place.cell()));
     }
 
     /// Prefetches the cell and the whole payload if both together have at most 16 words. Otherwise
     /// prefetches nothing. Returns whether this call has prefetched them.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch_small(&self) -> bool {
         /// The number of words of two cache lines. A unit of at most this size lies in at most
         /// three lines: the line of the unit's first word, the line after it, and the line of the
@@ -295,7 +295,7 @@ impl CellAt {
     }
 
     /// Prefetches words `first..first + count` of the payload.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
         self.record.0.prefetch(self.payload_start() + first, count);
     }
@@ -311,7 +311,7 @@ pub(crate) struct PlacedUnit {
 
 impl PlacedUnit {
     /// Returns the index of the unit's first word among all words of the row.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start(self) -> usize {
         usize::from(self.start)
     }
@@ -322,7 +322,7 @@ impl PlacedUnit {
     }
 
     /// Returns this unit of `record`, which belongs to the same table.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of(self, record: RecordAt) -> CellAt {
         CellAt { record, place: self.place }
     }
@@ -364,7 +364,7 @@ const FIRST_UNITS: usize = 4;
 
 /// Returns the key of a record. `packing` is the packing of the table's keys; `None` if they are
 /// not packed.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K {
     /// A key of at most this many words is read into an array on the stack.
     const FEW: usize = 4;
@@ -489,13 +489,13 @@ impl Layout {
     }
 
     /// Returns the packing of the table's keys, whose type is `K`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn packing<K: Key>(&self) -> Option<KeyPacking> {
         if const { KeyPacking::exists_for::<K>() } { self.packing } else { None }
     }
 
     /// Returns the key of a record of the table, whose keys have type `K`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn key_of<K: Key>(&self, record: RecordAt) -> K {
         key_of(record, self.packing::<K>())
     }
@@ -557,21 +557,21 @@ impl Layout {
     }
 
     /// Returns the units that guard the set `groups` of groups.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn units_of(&self, groups: u64) -> Units {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
     /// Returns the one unit that guards all groups of the set `groups`; `None` if the groups are in
     /// several units. The set is not empty.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn only_unit_of(&self, groups: u64) -> Option<PlacedUnit> {
         let is_one = !self.split || groups.is_power_of_two();
         is_one.then(|| self.placed(if self.split { groups.trailing_zeros() as usize } else { 0 }))
     }
 
     /// Returns the results of both [`Layout::units_of`] and [`Layout::only_unit_of`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
         PlacedUnits { all: self.units_of(groups), only: self.only_unit_of(groups) }
     }
@@ -586,13 +586,13 @@ impl Layout {
     }
 
     /// Returns the unit that guards `group`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn unit_of(&self, group: u8) -> Unit {
         Unit { split: self.split, index: if self.split { group } else { 0 } }
     }
 
     /// Returns the place of unit `number`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn placed(&self, number: usize) -> PlacedUnit {
         debug_assert!(number < self.units.len());
         match self.first_units.get(number) {
@@ -602,7 +602,7 @@ impl Layout {
     }
 
     /// Returns unit `unit` of `record`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self, record: RecordAt, unit: Unit) -> CellAt {
         self.placed(unit.index()).of(record)
     }
@@ -613,7 +613,7 @@ impl Layout {
     }
 
     /// Returns all units of `record`, in the order of their numbers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn cells(
         &self,
         record: RecordAt,
@@ -622,7 +622,7 @@ impl Layout {
     }
 
     /// Returns the unit of `record` that holds group 0.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn first_of(&self, record: RecordAt) -> CellAt {
         self.at(record, self.unit_of(0))
     }

@@ -235,12 +235,12 @@ macro_rules! long_columns {
             const COLUMNS: usize = 1;
             const ONE_GROUP: bool = true;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn column_groups(&self) -> u64 {
                 1 << self.group
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn copy(&self, unit: Unit, from: Words<'_>, into: &mut LongWord) {
                 if unit.holds(self.group) {
                     let start = unit.offset_of(R::GROUPS, self.group);
@@ -248,12 +248,12 @@ macro_rules! long_columns {
                 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn copy_all(&self, start: usize, from: Words<'_>, into: &mut LongWord) {
                 *into = LongWord::new(from.get(self.first_word() - start));
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
                 if unit.holds(self.group) {
                     each(unit.offset_of(R::GROUPS, self.group) + usize::from(self.word), 1);

@@ -76,13 +76,13 @@ impl Tid {
 
     /// Returns the number of the version as a timestamp, for protocols that order transactions by
     /// timestamps.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn ts(self) -> u64 {
         self.0 >> FLAG_BITS
     }
 
     /// Returns the version whose timestamp is `ts`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of_ts(ts: u64) -> Tid {
         debug_assert!(ts <= Tid::TS_MAX);
         Tid(ts << FLAG_BITS)

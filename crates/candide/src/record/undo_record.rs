@@ -186,7 +186,7 @@ impl CellAt {
 }
 
 impl<'a> Undo<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
         // SAFETY: every undo begins with a header (UR1), and no undo is freed while the holder of a
@@ -195,14 +195,14 @@ impl<'a> Undo<'a> {
     }
 
     /// Returns the timestamp of the commit that made the version.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn ts(self) -> u64 {
         // Relaxed here and below: the undo's address published the header (UR3).
         self.word(STAMP).load(Ordering::Relaxed) >> 1
     }
 
     /// Returns whether the row is absent in this version.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_absent(self) -> bool {
         self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }

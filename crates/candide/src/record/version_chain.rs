@@ -100,49 +100,49 @@ impl Stamp {
     }
 
     /// Returns the timestamp of the version's transaction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn ts(self) -> u64 {
         self.0 >> Stamp::TS_SHIFT
     }
 
     /// Returns whether the row is absent in the version.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_absent(self) -> bool {
         self.0 & Stamp::ABSENT != 0
     }
 
     /// Returns whether the version is a delta.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_delta(self) -> bool {
         self.0 & Stamp::DELTA != 0
     }
 
     /// Returns whether the version is committed and is not a delta.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_readable(self) -> bool {
         self.0 & (Stamp::STATES | Stamp::DELTA) == Stamp::COMMITTED
     }
 
     /// Returns whether the version is pending.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_pending(self) -> bool {
         self.0 & Stamp::STATES == Stamp::PENDING
     }
 
     /// Returns whether the version is committed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_committed(self) -> bool {
         self.0 & Stamp::COMMITTED != 0
     }
 
     /// Returns whether the version is a committed delta, and its commit has queued the unit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_queued_delta(self) -> bool {
         self.is_delta() && self.0 & Stamp::STATES == Stamp::COMMITTED_AND_QUEUED
     }
 
     /// Returns whether the version is aborted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_aborted(self) -> bool {
         self.0 & Stamp::STATES == Stamp::ABORTED
     }
@@ -187,7 +187,7 @@ pub(crate) struct Latched<'a> {
 
 impl CellAt {
     /// Returns the cell's first word: the address of the newest version, and flags.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn chain_word(&self) -> Tid {
         // Acquire: makes the newest version's header and payload visible (E3).
         Tid(self.cell_word(NEWEST).load(Ordering::Acquire))
@@ -195,7 +195,7 @@ impl CellAt {
 
     /// Returns the newest linked version according to `word`, which the caller has loaded from the
     /// cell under the present pin.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn newest_linked(&self, word: Tid) -> Option<Version<'_>> {
         self.linked_at(word.version() >> ADDRESS_SHIFT)
     }
@@ -225,7 +225,7 @@ impl CellAt {
     /// # Errors
     /// The cell's first word, if the cell is latched or dead, or if the word has changed during the
     /// call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn try_latch(&self) -> Result<Latched<'_>, Tid> {
         let cell = self.cell_word(NEWEST);
         let word = Tid(cell.load(Ordering::Relaxed));
@@ -250,7 +250,7 @@ impl CellAt {
     }
 
     /// Prefetches words `first..first + count` of the newest version, and its header.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn prefetch_in_newest_linked(&self, first: usize, count: usize) {
         if let Some(Version { block, .. }) = self.newest_by_hint_linked() {
             prefetch(block.hint(0));
@@ -273,7 +273,7 @@ impl CellAt {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn newest_by_hint_linked(&self) -> Option<Version<'_>> {
         if MODELLED {
             // A model would try every value that the load may return.
@@ -301,7 +301,7 @@ impl CellAt {
         (version.block != self.linked_in_record().block).then_some(version.block)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn linked_at(&self, address: u64) -> Option<Version<'_>> {
         Block::at(address).map(|block| Version {
             block,
@@ -319,7 +319,7 @@ impl CellAt {
 }
 
 impl<'a> Version<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
         // SAFETY: every version begins with a header (VC1), and no version is freed as long as the
@@ -328,26 +328,26 @@ impl<'a> Version<'a> {
     }
 
     /// Returns the version's identity.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn id(self) -> VersionId {
         VersionId(self.block.address())
     }
 
     /// Returns the version's timestamp and present state.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stamp(self) -> Stamp {
         // Acquire: makes the payload of a committed version visible (E3).
         Stamp(self.word(STAMP).load(Ordering::Acquire))
     }
 
     /// Returns the version's read timestamp.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn rts(self) -> &'a AtomicU64 {
         self.word(RTS)
     }
 
     /// Returns the next older version in the chain; `None` if this is the oldest.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn older(self) -> Option<Version<'a>> {
         // Acquire: the version below may have been linked later than this version (E3).
         let block = Block::at(self.word(OLDER).load(Ordering::Acquire))?;
@@ -361,7 +361,7 @@ impl<'a> Version<'a> {
 
     /// Returns the words of the unit in this version. The words have no meaning if the row is
     /// absent.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn payload(self) -> &'a [AtomicU64] {
         // SAFETY: as in `word`. All versions of a unit have the same size (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words) }
@@ -419,13 +419,13 @@ impl<'a> Version<'a> {
     }
 
     /// Commits the version, which the caller owns and which is pending.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) {
         self.settle(Stamp::COMMITTED);
     }
 
     /// Commits a delta whose commit has queued the unit, as [`Version::commit`] does.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit_queued(self) {
         debug_assert!(self.stamp().is_delta());
         self.settle(Stamp::COMMITTED_AND_QUEUED);
@@ -587,7 +587,7 @@ impl<'a> Latched<'a> {
     }
 
     /// Releases the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn release(self) {
         debug_assert!(!self.word.has(Tid::INSTALL), "VC4: the holder gives the latch back");
         // Release: publishes the header of the newest version to readers (E3), and this holder's

@@ -228,7 +228,7 @@ impl NamesByAddress {
     }
 
     /// Calls `then` with the session's counts of `name`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn with_part(
         &mut self,
         names: &Names,

@@ -95,10 +95,10 @@ mod active {
     use super::Point;
     use std::time::Duration;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) const fn pass(_: Point) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) const fn patience(usual: Duration) -> Duration {
         usual
     }

@@ -158,7 +158,7 @@ pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
 
 /// Prefetches the cache line of `address`. A prefetch is not a memory access in the sense of the
 /// language.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn prefetch(address: *const AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
     {

@@ -164,7 +164,7 @@ impl Parking {
     }
 
     /// Returns whether any queue has waiters. May miss waiters that are just entering.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_sleepers(&self) -> bool {
         // Relaxed: see "Lost wake-ups". Under loom waiters check their locks again by themselves,
         // and each load here would be one more step to explore.

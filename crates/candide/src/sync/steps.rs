@@ -7,7 +7,7 @@ thread_local! {
 }
 
 /// Counts a step of this thread.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn step() {
     #[cfg(test)]
     STEPS.set(STEPS.get() + 1);

@@ -19,7 +19,7 @@ std::thread_local! {
 
 /// Counts a pin that this thread takes. Returns the number of its pins; zero if the thread runs a
 /// step, and so must not begin an attempt. Returns 1 in a model.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn count_pin() -> u64 {
     if MODELLED {
         return 1;
@@ -30,7 +30,7 @@ pub(crate) fn count_pin() -> u64 {
 }
 
 /// Counts the end of a pin.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn count_unpin() {
     if !MODELLED {
         PINS.set(PINS.get().wrapping_sub(1));

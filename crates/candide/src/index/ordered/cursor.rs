@@ -134,7 +134,7 @@ struct Values {
 impl Values {
     /// Puts the records of a layer next, if the layer is one leaf of few slots that are all
     /// records. Returns the leaf's version; `None` if the layer is not inlined.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn inline_layer<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
         if version & (INNER | DEAD) != 0 {
@@ -190,7 +190,7 @@ impl Values {
     }
 
     /// Returns the remaining values, up to the first that is not a record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
         self.words
             .get(self.next..)
@@ -200,7 +200,7 @@ impl Values {
     }
 
     /// Takes the next value if it is a record; `None` otherwise.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn record(&mut self) -> Option<RecordAt> {
         let record = Value::record(*self.words.get(self.next)?)?;
         self.next += 1;
@@ -221,14 +221,14 @@ struct Parent {
 
 impl Parent {
     /// Returns the rank of the next child; `None` if the node has no room for one there.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_rank<const FORWARD: bool>(&self) -> Option<usize> {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
     /// Prefetches the next leaf. If `is_at_hand`, that was done one leaf before; then prefetches
     /// the next leaf's records, and the leaf after it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
         let next = self.node.child(rank);
@@ -246,7 +246,7 @@ impl Parent {
     }
 
     /// Returns child `rank` if it is a leaf and the node still has its version; `None` otherwise.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
         let (child, (low, high)) = (node.child(rank), node.fences(rank, low, high));
@@ -270,7 +270,7 @@ impl Trail for Option<Parent> {
         *self = None;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pass(&mut self, node: Node, rank: usize, version: u64, low: u64, high: u64) {
         *self = Some(Parent { node, rank, version, low, high });
     }
@@ -365,7 +365,7 @@ impl Cursor {
 
     /// Returns the slice by which the next leaf of the layer is found. Returns `None` if there is
     /// no next leaf, or if values are left in the hand.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_leaf(&self) -> Option<u64> {
         let is_over = |frame: &&Frame| {
             self.hand.next == self.hand.count && usize::from(frame.taken) == self.hand.count
@@ -375,7 +375,7 @@ impl Cursor {
 
     /// Loads the leaf that `target` belongs to, in the current layer. Returns the leaf and its
     /// version; `None` if the layer has ended.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn load(&mut self, target: u64) -> Option<(Node, u64)> {
         let frame = self.frame.as_mut()?;
         match self.direction {
@@ -417,7 +417,7 @@ impl Cursor {
     }
 
     /// Returns this fresh cursor with the other direction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reversed(self, direction: Direction) -> Cursor {
         debug_assert!(self.is_fresh(), "a cursor that has begun keeps its direction");
         Cursor { direction, ..self }
@@ -436,7 +436,7 @@ impl Cursor {
 
     /// Takes the next record if it is at hand: in a leaf that has been observed, all of whose
     /// values in the hand lie wholly within the range.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
@@ -448,7 +448,7 @@ impl Cursor {
 
     /// Takes records at hand as long as `wanted` returns true. The first record that is not wanted
     /// stays.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn give_while(&mut self, mut wanted: impl FnMut(RecordAt) -> bool) {
         self.hand.next += self.hand.records().take_while(|&record| wanted(record)).count();
     }
@@ -473,7 +473,7 @@ impl Frame {
 
     /// Returns the leaf that `target` belongs to, and whether it was the next child of the last
     /// leaf's parent. Returns `None` if the layer has ended.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
             && let Some(rank) = parent.next_rank::<FORWARD>()
@@ -490,7 +490,7 @@ impl Frame {
 
     /// Copies to the hand the values in the range of the leaf that `target` belongs to. Returns the
     /// leaf and the version of the copy; `None` if the layer has ended.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
         let mut spin = Spin::default();
@@ -553,7 +553,7 @@ impl Frame {
 impl OrderedIndex {
     /// Returns a cursor before the first record of a range. Nothing has been loaded or observed
     /// yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         range.expect_words(self.key_words);
         let has_begun = range.is_empty();

@@ -15,7 +15,7 @@ type Missed = Option<(NodeAt, u64)>;
 impl OrderedIndex {
     /// Returns the record with this key. If there is none, returns the leaf, and the version at
     /// which it shows the key's absence. The caller is pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
         let mut missed = None;
@@ -90,7 +90,7 @@ fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
 /// Looks a slice up in a layer. Returns the leaf that the slice belongs to, its version, and the
 /// value word. Returns `None` if a node is locked or dead, or changes meanwhile, or if the leaf has
 /// to be searched further.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
     // The lock bit is ignored here. If the node was locked, the validation finds another version;
     // if it finds the same one, the node was unlocked without a change.

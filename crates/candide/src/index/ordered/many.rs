@@ -55,7 +55,7 @@ impl OrderedIndex {
 
     /// Advances a lookup by one node. Returns the result if the lookup ends there. If a node on the
     /// path has changed meanwhile, repeats this lookup alone and returns its result.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn step(&self, key: &[u64], descent: &mut Descent) -> Option<Found> {
         let &mut Descent { node, above, depth, candidate } = descent;
         if let Some((record, version)) = candidate {

@@ -133,7 +133,7 @@ struct Linking<'a, B> {
 
 impl Near {
     /// Returns whether the key belongs to the leaf, as long as the leaf has the version in `spot`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
         (spot.low..=spot.high).contains(&key[*depth])
@@ -164,7 +164,7 @@ impl Place {
     /// Links a record in the leaf of this place. The link succeeds if the key belongs to the leaf,
     /// the leaf has not changed since, and a free slot is enough. Otherwise returns where
     /// [`OrderedIndex::link`] has to begin. The record's key and cells are written.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn link_near(
         &mut self,
         record: RecordAt,
@@ -231,7 +231,7 @@ impl Trail for () {
 
 /// Descends a layer to the leaf of `slice`. Returns `None` if the layer has ended. The fences in
 /// the result are narrowed only if `FENCES` is true.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
     let mut spin = Spin::default();
     'again: loop {
@@ -269,7 +269,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
 }
 
 /// Looks a slice up in a layer. Returns `None` if the layer has ended.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn look<const FENCES: bool>(root: Node, slice: u64) -> Option<(Spot, Value)> {
     let mut spin = Spin::default();
     loop {
@@ -314,21 +314,21 @@ impl OrderedIndex {
         &self.nodes
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn root(&self) -> Node {
         Node::at(self.root.get())
     }
 
     /// Returns whether a record has this key, if the record was found in layer `depth` under the
     /// key's first `depth + 1` words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
     }
 
     /// Finds a record as [`OrderedIndex::find`] does; if there is none, notes where to link a
     /// record with this key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
         let mut spin = Spin::default();
@@ -478,7 +478,7 @@ impl Drop for OrderedIndex {
 
 /// Links a record in a leaf that had no slot for its slice. Returns `None` if the leaf has changed
 /// since.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn link_at(
     spot: Spot,
     depth: usize,
@@ -499,7 +499,7 @@ fn link_at(
 
 /// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and returns its
 /// new version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn unlock_linked(leaf: Node, version: u64, inherit_from_node: &mut impl FnMut(NodeAt)) -> u64 {
     inherit_from_node(leaf.handle());
     let after = version + VERSION_ONE;

@@ -60,7 +60,7 @@ pub(super) enum Value {
 impl Value {
     /// Returns the meaning of a value word of a leaf. The caller has validated the leaf's version
     /// after loading the word, or has locked the leaf.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn of(word: u64) -> Value {
         match Block::at(word & !LAYER) {
             None => Value::Nothing,
@@ -73,14 +73,14 @@ impl Value {
 
     /// Returns the record that a value word refers to; `None` if it refers to none. The word was
     /// loaded as for [`Value::of`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn record(word: u64) -> Option<RecordAt> {
         let block = if word & LAYER == 0 { Block::at(word) } else { None };
         // SAFETY: as in `of`.
         block.map(|block| unsafe { RecordAt::new(block) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn word(self) -> u64 {
         match self {
             Value::Nothing => 0,
@@ -122,7 +122,7 @@ impl Node {
 
     /// Returns the node at `address`. The address is that of a root, or of a child in a node whose
     /// version has been validated since the address was loaded.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn at(address: u64) -> Node {
         Node(Block::at(address).expect("a node is never at zero"))
     }
@@ -136,12 +136,12 @@ impl Node {
     }
 
     /// Returns the leaf's handle for protocols.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn handle(self) -> NodeAt {
         NodeAt::new(self.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < NODE_WORDS);
         // SAFETY: a handle is made for a whole node, which outlives the holder's pin (OI7).
@@ -151,20 +151,20 @@ impl Node {
     /// Returns a word of a node's contents. The load is Acquire: a reader that loads a word that is
     /// being changed finds the lock when it validates (E17), and a reader that loads an address
     /// sees the contents at that address (E4).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
     }
 
     /// Sets a word of a node that the caller has locked or that no thread can reach yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&self, index: usize, value: u64) {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
     /// Prefetches the target of a value word: the first line of a record, or those lines of a
     /// layer's root that a leaf with few slots needs. The word may be any word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
         prefetch(first);
@@ -175,7 +175,7 @@ impl Node {
 
     /// Prefetches the first line of the target of each of the first `slots` slots of a leaf. The
     /// values are only prefetched from, so they may be any words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
             // For address zero, the processor would search the page tables each time.
@@ -189,7 +189,7 @@ impl Node {
     }
 
     /// Prefetches all lines of a node. `address` may also be any other word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn prefetch(address: u64) {
         if let Some(block) = Block::at(address) {
             (0..NODE_WORDS / 8).for_each(|line| prefetch(block.hint(line * 8)));
@@ -206,11 +206,11 @@ impl Node {
     }
 
     #[cfg(not(loom))]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn crossing(self) {}
 
     /// Returns the node's current version. The node may be locked or dead.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn version(self) -> u64 {
         let version = self.word(0).load(Ordering::Acquire); // E16
         self.crossing();
@@ -218,7 +218,7 @@ impl Node {
     }
 
     /// Waits until the node is not locked, and returns its version. The node may be dead.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn stable(self) -> u64 {
         let version = self.version();
         if version & LOCK == 0 { version } else { self.wait_until_stable() }
@@ -238,7 +238,7 @@ impl Node {
 
     /// Validates: returns whether everything loaded from the node since `version` was loaded
     /// belongs to this version. Relaxed, since those loads were Acquire (E17).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
         self.word(0).load(Ordering::Relaxed) == version
@@ -246,7 +246,7 @@ impl Node {
 
     /// Locks the node if its version is still `version`, which is the version of a live node.
     /// Returns whether the node is now locked.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0, "OI4: a dead node stays dead");
         // Acquire: this thread sees the changes of the last holder before it changes the node
@@ -282,7 +282,7 @@ impl Node {
 
     /// Unlocks the node and sets its version to `version`. A thread that sees this version sees
     /// what was done under the lock.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn unlock(self, version: u64) {
         debug_assert!(version & LOCK == 0, "OI1: the owner leaves a version");
         self.crossing();
@@ -292,7 +292,7 @@ impl Node {
 
 /// Methods of leaves.
 impl Node {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn permutation(self) -> Permutation {
         Permutation(self.get(PERMUTATION))
     }
@@ -301,20 +301,20 @@ impl Node {
         self.set(PERMUTATION, permutation.0);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn slice(self, slot: usize) -> u64 {
         debug_assert!(slot < WIDTH);
         self.get(SLICES + slot)
     }
 
     /// Returns the value word of a slot: see [`Value::of`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn value(self, slot: usize) -> u64 {
         debug_assert!(slot < WIDTH);
         self.get(VALUES + slot)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn set_value(self, slot: usize, value: Value) {
         debug_assert!(slot < WIDTH);
         self.set(VALUES + slot, value.word());
@@ -322,7 +322,7 @@ impl Node {
 
     /// Returns the value word that belongs to `slice`, or zero. A free slot may still have the
     /// slice of an earlier use, but has no value.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn value_of(self, slice: u64) -> u64 {
         match self.slot_of(slice) {
             WIDTH => 0,
@@ -335,7 +335,7 @@ impl Node {
 
     /// Does the same as [`Node::value_of`]; returns `None` if a free slot has the slice and others
     /// must be searched.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
         match self.slot_of(slice) {
             WIDTH => Some(0),
@@ -345,7 +345,7 @@ impl Node {
 
     /// Returns a slot that has the slice now or had it before it was freed; [`WIDTH`] if there is
     /// none.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn slot_of(self, slice: u64) -> usize {
         let pick =
             |found, slot| std::hint::select_unpredictable(self.slice(slot) == slice, slot, found);
@@ -381,7 +381,7 @@ impl Node {
 
     /// Returns whether all live slices of a leaf that the caller has locked are smaller than
     /// `slice`. Usually true if keys are inserted in ascending order.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
@@ -389,7 +389,7 @@ impl Node {
 
     /// Returns the value word of the largest live slice if that slice equals `slice`. The caller
     /// has locked the leaf, which is not empty.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
         (self.slice(slot) == slice).then(|| self.value(slot))
@@ -397,7 +397,7 @@ impl Node {
 
     /// Returns the number of live slices smaller than `slice`, in a leaf that the caller has locked
     /// or that no thread can reach yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
         if self.is_beyond(permutation, slice) {
             return permutation.count();
@@ -407,7 +407,7 @@ impl Node {
 
     /// Adds a slot to a leaf that has a free slot. The caller has locked the leaf, or no thread can
     /// reach it yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn insert(self, slice: u64, value: Value) {
         let permutation = self.permutation();
         let rank = self.rank_of_slice(permutation, slice);
@@ -416,14 +416,14 @@ impl Node {
     }
 
     /// Does the same as [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn append(self, permutation: Permutation, slice: u64, value: Value) {
         self.fill_free_slot(permutation, slice, value);
         self.set_permutation(permutation.append());
     }
 
     /// Writes `slice` and `value` to the first free slot.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn fill_free_slot(self, permutation: Permutation, slice: u64, value: Value) {
         let slot = permutation.slot(permutation.count());
         debug_assert!(self.is_owned(), "OI1: a leaf is locked when a record is linked");
@@ -472,14 +472,14 @@ impl Node {
 
 /// Methods of inner nodes.
 impl Node {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn key(self, index: usize) -> u64 {
         debug_assert!(index < KEYS);
         self.get(INNER_KEYS + index)
     }
 
     /// Returns the address of a child, or zero if there is no such child.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn child(self, index: usize) -> u64 {
         debug_assert!(index <= KEYS);
         self.get(CHILDREN + index)
@@ -496,7 +496,7 @@ impl Node {
     /// Returns the rank of the child that `slice` belongs to. The search first finds the run
     /// between two of every fifth key, then the place in the run. The two steps do not branch on
     /// keys, and no comparison within a step waits for another.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
         let run = (1..=KEYS / STRIDE).map(|run| is_below(run * STRIDE - 1)).sum::<usize>() * STRIDE;
@@ -504,7 +504,7 @@ impl Node {
     }
 
     /// Returns the fences of child `rank` of a node whose own fences are `low` and `high`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
         // A separator is below the largest word, so adding one does not overflow. But a key that
         // has not been validated may be any word.
@@ -513,7 +513,7 @@ impl Node {
         (low, high)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_full(self) -> bool {
         self.child(KEYS) != 0
     }

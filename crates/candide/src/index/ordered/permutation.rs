@@ -32,21 +32,21 @@ impl Permutation {
 
     /// Returns the number of live slots. The result is never above the number of slots, even if the
     /// word had another meaning when it was loaded.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn count(self) -> usize {
         (self.0 as usize & 15).min(WIDTH)
     }
 
     /// Returns the slot at `rank`; for a rank not below the count, a free one. The result is in
     /// bounds for every value of the word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn slot(self, rank: usize) -> usize {
         ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
     }
 
     /// Returns the slots from `rank` on, live or free, without end. The results are in bounds for
     /// every value of the word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn slots(self, rank: usize) -> impl Iterator<Item = usize> {
         let mut rest = Permutation(self.0 >> (NIBBLE * rank as u32));
         std::iter::repeat_with(move || {
@@ -57,13 +57,13 @@ impl Permutation {
     }
 
     /// Returns the live slots in order.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn live(self) -> impl Iterator<Item = usize> {
         self.slots(0).take(self.count())
     }
 
     /// Makes the first free slot live at `rank`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn insert(self, rank: usize) -> Permutation {
         let count = self.count();
         debug_assert!(rank <= count && count < WIDTH);
@@ -75,7 +75,7 @@ impl Permutation {
 
     /// Makes the first free slot live, as the last in order. The slot's number is at that position
     /// already, so only the count changes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn append(self) -> Permutation {
         debug_assert!(self.count() < WIDTH);
         Permutation(self.0 + 1)
@@ -98,13 +98,13 @@ impl Permutation {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 const fn shift(rank: usize) -> u32 {
     NIBBLE + NIBBLE * rank as u32
 }
 
 /// Returns the bits of the count and of the slots below `rank`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn below(rank: usize) -> u64 {
     (1 << shift(rank)) - 1
 }

@@ -18,13 +18,13 @@ pub struct Clock {
 impl Clock {
     /// Returns the last timestamp drawn. The commit with this timestamp, and all commits with
     /// earlier ones, locked their write sets before they drew.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn now(&self) -> u64 {
         self.last.load(Ordering::Acquire) // E15
     }
 
     /// Draws the next timestamp, for a commit that has locked its write set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn draw(&self) -> u64 {
         // Acquire: sees the locks of commits that drew before. Release: publishes this commit's
         // locks to later draws (E15).

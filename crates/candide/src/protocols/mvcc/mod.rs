@@ -196,14 +196,14 @@ impl Attempt {
 
 impl Attempt {
     /// Returns whether the attempt notes its reads.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn notes_reads(&self) -> bool {
         !self.only_reads || self.keeps_reads
     }
 
     /// Adds a unit to the read set with the version in its TID word, `word`, which is the newest at
     /// the attempt's time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
         debug_assert!(word.ts() <= self.time, "MV4: the newest version at the attempt's time");
         let present = !word.has(Tid::ABSENT);
@@ -235,7 +235,7 @@ impl Protocol for Mvcc {
         Attempt::default()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
         debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
         attempt.reads.clear();
@@ -255,7 +255,7 @@ impl Protocol for Mvcc {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
@@ -268,7 +268,7 @@ impl Protocol for Mvcc {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         attempt: &mut Attempt,
         at: CellAt,
@@ -298,7 +298,7 @@ impl Protocol for Mvcc {
         attempt.held.hold_once(context, at, || {})
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         at.was_there(word, attempt.time)
@@ -346,7 +346,7 @@ impl Protocol for Mvcc {
         if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn commit(
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
@@ -394,7 +394,7 @@ impl Protocol for Mvcc {
         attempt.time
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_set_size(attempt: &Attempt) -> usize {
         attempt.reads.len() + attempt.nodes.len()
     }
@@ -440,7 +440,7 @@ impl Protocol for Mvcc {
 }
 
 impl Absence for Mvcc {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn absent(
         _context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
@@ -467,7 +467,7 @@ impl Absence for Mvcc {
         attempt.nodes.divided(change);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
         cell_lock::may_be_reaped(first)
     }
@@ -493,7 +493,7 @@ impl Absence for Mvcc {
 
 /// Reads a unit if its newest version is not later than a time, and returns its cell's word.
 /// Returns `None` otherwise, or if the words copied may belong to no version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     if is_written(before) || before.ts() > time {
@@ -510,13 +510,13 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
 }
 
 /// Returns whether a commit is writing a unit, which its readers have to wait for.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_written(word: Tid) -> bool {
     word.has(Tid::INSTALL)
 }
 
 /// Copies the words of a unit with the TID word `word`, if its row exists.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn copy_row(at: CellAt, word: Tid, copy: &mut impl FnMut(Words<'_>)) {
     if !word.has(Tid::ABSENT) {
         copy(Words::Shared(at.payload()));
@@ -682,7 +682,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
 }
 
 /// Notes that an attempt writes, or refuses if it only reads.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn begin_staging(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -844,7 +844,7 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
 }
 
 /// Draws the timestamp of a commit that has locked its write set.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn draw(context: &Context<'_, Mvcc>, attempt: &Attempt) -> u64 {
     let ts = context.clock.draw();
     debug_assert!(attempt.time < ts, "MV3: a timestamp is above the time of its attempt");
@@ -869,7 +869,7 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
 
 /// Installs one item, phase 5: writes its undo record, stores its words, and releases its cell with
 /// the new version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];
     let ((at, was), present) = (begin_install(item), item.present);

@@ -84,7 +84,7 @@ impl Versions<Mvcc> for Mvcc {
         clock.snapshots.close(ts, since);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leaves_some(session: &SessionVersions) -> bool {
         !session.undo_entries.is_empty()
     }

@@ -44,7 +44,7 @@ pub(super) struct Part {
 
 impl Part {
     /// Notes that the session's commit has ended.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn rest(&self) {
         // Release: a thread that acquires this value sees the outcome of the commit's versions
         // (E19).
@@ -58,7 +58,7 @@ impl Part {
 
     /// Returns true if the session is not committing, or if its commit has a timestamp later than
     /// `time`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_beyond(&self, time: u64) -> bool {
         self.above.load(Ordering::Acquire) >= time // E19
     }
@@ -73,14 +73,14 @@ impl Clock {
 
     /// Returns the system's clock if timestamps come from it. Only builds for tests and experiments
     /// can choose that.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn ticks(&self) -> Option<&Ticks> {
         if cfg!(any(test, feature = "experiments")) { self.ticks.as_ref() } else { None }
     }
 
     /// Returns the time. Timestamps drawn after this call are later than the time. Timestamps of
     /// commits that have ended are not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn now(&self) -> u64 {
         match self.ticks() {
             None => self.last.load(Ordering::Acquire), // E15
@@ -99,7 +99,7 @@ impl Clock {
 
     /// Draws the next timestamp, for a commit of the session to which `part` belongs. `time` is the
     /// time that the attempt took from the clock.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
         match self.ticks() {
             None => {
@@ -117,7 +117,7 @@ impl Clock {
 
     /// Waits until all times taken from now on are not below `ts`, and all timestamps drawn are
     /// above `ts`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn pass(&self, ts: u64) {
         if let Some(ticks) = self.ticks() {
             ticks.pass(ts);

@@ -332,7 +332,7 @@ fn latch_dying<'a>(
 
 impl Context<'_, Mvto> {
     /// Reserves memory for [`Context::queue_or_park`], like [`Context::reserve_for`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn reserve_to_park(&mut self, writes: &WriteSet) {
         if !self.versions.snapshots.is_empty() {
             self.versions.parked.reserve(writes.items().len());
@@ -343,7 +343,7 @@ impl Context<'_, Mvto> {
     /// Parks the unit at once instead, if the version replaced was the only one and an open
     /// snapshot sees it. `only` returns the timestamp of the replaced version if it was the only
     /// one. Returns the flag to raise in the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn queue_or_park(
         &mut self,
         at: CellAt,

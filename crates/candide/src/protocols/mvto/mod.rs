@@ -281,14 +281,14 @@ impl Attempt {
     }
 
     /// Returns whether the attempt notes its reads.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn notes_reads(&self) -> bool {
         !self.reads_settled || self.keeps_reads
     }
 
     /// Copies `seen`, the version of the unit `at` that the attempt sees, and adds it to the read
     /// set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn see(
         &mut self,
         at: CellAt,
@@ -339,7 +339,7 @@ impl Protocol for Mvto {
         Clock::new(timestamps)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
         attempt.reads.clear();
         attempt.nodes.clear();
@@ -356,7 +356,7 @@ impl Protocol for Mvto {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(
         context: &mut Context<'_, Mvto>,
         attempt: &mut Attempt,
@@ -370,7 +370,7 @@ impl Protocol for Mvto {
         Ok(attempt.see(at, seen, &mut copy))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         attempt: &mut Attempt,
         at: CellAt,
@@ -423,7 +423,7 @@ impl Protocol for Mvto {
         Some(settling_place(&at, oldest.id()))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         let newest = at.newest_linked(at.chain_word());
         let is_seen = |version: &Version<'_>| {
@@ -509,7 +509,7 @@ impl Protocol for Mvto {
         attempt.time
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_set_size(attempt: &Attempt) -> usize {
         attempt.reads.len() + attempt.nodes.len()
     }
@@ -556,7 +556,7 @@ impl Protocol for Mvto {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn prefetch(_clock: &Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch_in_newest_linked(first, count);
     }
@@ -588,7 +588,7 @@ impl Absence for Mvto {
         attempt.nodes.divided(change);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
         cell_lock::may_be_reaped(first) // TO11
     }
@@ -687,7 +687,7 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
 
 /// Notes in a latched cell whether the newest version, which has just changed, is the row's
 /// absence. If so, and the record has an entry, that entry is older (TO11).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
     if !is_absent {
         return cell.clear(Tid::ABSENT);
@@ -710,7 +710,7 @@ fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
 }
 
 /// Notes that the attempt writes. Fails if the attempt only reads.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn admit_write(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -984,21 +984,21 @@ fn look_at_all(
 
 /// Returns whether a record was unlinked from its index. Reads of such a record cannot be validated
 /// for later times.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD)
 }
 
 /// Returns whether `version` is `seen`, the version that was read. `None` and [`VersionId::NONE`]
 /// mean that there is no version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
     version.map_or(VersionId::NONE, Version::id) == seen
 }
 
 /// Returns whether a version's timestamp is before `before` and the version is not aborted. The
 /// version may be pending.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_linked_before(stamp: Stamp, before: u64) -> bool {
     stamp.ts() < before && !stamp.is_aborted()
 }
@@ -1096,7 +1096,7 @@ fn commit(
 }
 
 /// Runs phases 2 to 6.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn commit_at(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -1137,7 +1137,7 @@ fn commit_at(
 }
 
 /// Draws the timestamp of a commit: phase 1.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
     let ts = context.clock.next_for(part, attempt.time);
     debug_assert!(attempt.time < ts, "TO5: a timestamp is above the time of its attempt");
@@ -1147,14 +1147,14 @@ fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
 
 /// Raises the read timestamps of a commit's read set, once its versions are linked. The caller
 /// issues a fence afterwards.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn raise_observed(attempt: &Attempt, ts: u64) {
     pass(Point::Locked);
     raise_reads(attempt, 2 * ts);
 }
 
 /// Evaluates the operations of a validated commit on the rows below its versions.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn evaluate(
     context: &mut Context<'_, Mvto>,
     writes: &mut WriteSet,
@@ -1181,7 +1181,7 @@ fn looked_at_below(item: &WriteItem) -> Version<'_> {
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
     pass(Point::Installing);
     match own(item) {

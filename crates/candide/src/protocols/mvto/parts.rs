@@ -75,7 +75,7 @@ pub struct SessionVersions {
 }
 
 impl AsMut<VersionBlocks> for SessionVersions {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn as_mut(&mut self) -> &mut VersionBlocks {
         &mut self.blocks
     }

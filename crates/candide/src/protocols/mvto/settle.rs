@@ -40,7 +40,7 @@ pub(super) fn settling_place(at: &CellAt, version: VersionId) -> u64 {
 
 /// Raises the read timestamp `rts` to `to`, unless it is that high already (TO1). The caller issues
 /// a fence afterwards.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn raise(rts: &AtomicU64, to: u64) {
     if rts.load(Ordering::Relaxed) < to {
         rts.fetch_max(to, Ordering::Relaxed);

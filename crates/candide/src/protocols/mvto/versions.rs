@@ -68,7 +68,7 @@ impl Versions<Mvto> for Mvto {
         clock.snapshots.close(ts, since);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn leaves_some(session: &SessionVersions) -> bool {
         !session.parked.is_empty()
     }

@@ -95,7 +95,7 @@ impl EarlyLocks {
     /// # Errors
     /// The conflict, if the attempt must abort by the policy, or if the attempt has waited and the
     /// cell does not have the version that was read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn before_write<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -154,7 +154,7 @@ impl EarlyLocks {
 
     /// Begins a read for update of a cell. Returns whether the attempt already has the row's lock;
     /// if not, [`EarlyLocks::hold`] locks the cell.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn before_read_for_update<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -171,7 +171,7 @@ impl EarlyLocks {
     }
 
     /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn hold<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -208,7 +208,7 @@ impl EarlyLocks {
 
     /// Returns whether the commit may have to lock before phase 1, by
     /// [`EarlyLocks::begin_pipeline`] or [`EarlyLocks::lock_writes`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn locks_before_phase_1<P: Protocol<Clock = Shared>>(
         &self,
         context: &Context<'_, P>,
@@ -240,7 +240,7 @@ impl EarlyLocks {
 
     /// Ends an attempt that has committed or not: learns from its conflict, under policies that do
     /// so, and releases all locks that the attempt still holds.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn after<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -615,7 +615,7 @@ fn locker<'a, P: Protocol<Clock = Shared>>(
 impl<P: Protocol<Clock = Shared>> Early<P> for EarlyLocks {
     const ASKS: u64 = WASK;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn held(&mut self) -> &mut HeldCells {
         &mut self.held
     }

@@ -17,7 +17,7 @@ use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
 /// and has read more than one cell or observed a node.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn commit_reads(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -36,7 +36,7 @@ pub(super) fn commit_reads(
 pub(super) const VALIDATIONS_MAX: u32 = 8;
 
 /// Runs phases 2 and 3. Returns the commit's version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn certify(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
@@ -71,7 +71,7 @@ pub(super) fn certify_ranges(
 }
 
 /// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn validate_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -168,7 +168,7 @@ fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
 }
 
 /// Orders the load of a commit's epoch before its validation (E29).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn fence_after_epoch(context: &Context<'_, Occ>) {
     if !MULTI_COPY_ATOMIC && context.local.is_logged {
         full_fence(); // E29
@@ -190,7 +190,7 @@ fn validate(
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn install(
     context: &mut Context<'_, Occ>,
     writes: &mut WriteSet,

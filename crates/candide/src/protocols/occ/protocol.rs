@@ -70,7 +70,7 @@ impl Protocol for Occ {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
         debug_assert!(attempt.early.is_unused(), "C2: the attempt before has ended");
         attempt.view.begin(context);
@@ -78,7 +78,7 @@ impl Protocol for Occ {
         attempt.nodes.clear();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -88,7 +88,7 @@ impl Protocol for Occ {
         reading::read(context, attempt, at, copy)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_at_once(
         attempt: &mut Attempt,
         at: CellAt,
@@ -169,12 +169,12 @@ impl Protocol for Occ {
         attempt.early.place(context, at)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assumes(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -184,7 +184,7 @@ impl Protocol for Occ {
         attempt.assumes(context, at, exists)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -206,7 +206,7 @@ impl Protocol for Occ {
         validate_ranges(context, attempt, writes)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn commit(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -247,7 +247,7 @@ impl Protocol for Occ {
         attempt.seen_stamp(epochs)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_set_size(attempt: &Attempt) -> usize {
         attempt.reads.len() + attempt.nodes.len()
     }
@@ -283,7 +283,7 @@ impl Protocol for Occ {
 }
 
 /// Ends an attempt after its commit, which has succeeded or failed.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn end(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -299,7 +299,7 @@ fn end(
 }
 
 impl Absence for Occ {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn absent(
         _context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -330,7 +330,7 @@ impl Absence for Occ {
         attempt.nodes.divided(change);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn may_be_reaped(_clock: &Shared, first: CellAt) -> bool {
         may_be_reaped(first)
     }

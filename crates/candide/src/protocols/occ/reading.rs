@@ -19,7 +19,7 @@ use crate::sync::{Ordering, Spin};
 const INSTALL_OR_ASK: u64 = Tid::INSTALL | READER_ASKS | FROZEN;
 
 /// Reads a cell: waits if need be, and moves the attempt's view forward.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn read(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -51,7 +51,7 @@ pub(super) fn read(
 }
 
 /// Reads a cell if that needs no waiting.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn read_at_once(
     attempt: &mut Attempt,
     at: CellAt,
@@ -63,7 +63,7 @@ pub(super) fn read_at_once(
 }
 
 /// Locks a cell until the attempt ends, if its row exists, and reads it.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn read_for_update(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -86,7 +86,7 @@ pub(super) fn read_for_update(
 /// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the first TID
 /// word; as an error, if it has a flag of `unless`, or if the copied words may not be those of its
 /// version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire));
     if before.has(unless) {
@@ -176,7 +176,7 @@ fn await_commit(
 impl Attempt {
     /// Makes sure that `tid`, the version that a read has just found in cell `at`, belongs to the
     /// attempt's view. Moves the view forward if necessary, and fails if the view cannot move.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
         if self.view.has(tid) { Ok(()) } else { self.move_view(Some((at, tid))) }
     }
@@ -252,7 +252,7 @@ impl Attempt {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
         self.reads.push(at, tid);
@@ -261,7 +261,7 @@ impl Attempt {
 
     /// Returns the TID word of a cell, for operations that return to the closure only whether the
     /// row exists.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn ask(&self, at: CellAt) -> Tid {
         // Acquire: if the view moves forward, everything that the writer stored before it released
         // the cell must be visible (E3).
@@ -270,7 +270,7 @@ impl Attempt {
 
     /// Returns whether an operation may return, without observing the row, that the row exists (if
     /// `exists`) or is absent. If so, the answer belongs to the attempt's view.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn assumes(
         &mut self,
         context: &mut Context<'_, Occ>,

@@ -182,7 +182,7 @@ impl View {
     }
 
     /// Begins an attempt. Its session is pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
         self.known.clear();
         (self.spent, self.since_tick) = (0, 0);
@@ -196,20 +196,20 @@ impl View {
 
     /// Returns whether the attempt's view is of one moment. If so, an attempt that has written
     /// nothing needs no validation.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_opaque(&self) -> bool {
         self.base != u64::MAX
     }
 
     /// Returns whether the view is of a moment after the end of `epoch`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
         self.base > Tid::first_of(epoch).0
     }
 
     /// Returns whether a version belongs to the view without a move (VW1). At any other version the
     /// view moves forward (VW2), unless the session has met the version (VW4).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base
     }
@@ -230,7 +230,7 @@ impl View {
     }
 
     /// Notes that the session has installed `version` in the units of `items`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
         if self.is_opaque() {
             debug_assert!(
@@ -245,13 +245,13 @@ impl View {
     }
 
     /// Returns whether an answer about a row's existence must belong to the view.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn answers_for_existence(&self) -> bool {
         self.is_opaque()
     }
 
     /// Notes that the closure learns whether a row exists.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_existence(&mut self, at: CellAt, exists: bool) {
         if self.is_opaque() {
             self.known.push(KnownExistence { at, exists, said: Tid(0) });
@@ -351,7 +351,7 @@ impl View {
 
     /// Returns the first cell of `known` that has changed since [`View::ask_known`] last loaded its
     /// word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn first_unsettled(&self) -> Option<CellAt> {
         let changed =
             |known: &&KnownExistence| has_changed(known.at, known.said, || is_own(known.at));
@@ -393,7 +393,7 @@ impl View {
     }
 
     /// Ends an attempt that has committed. Resets `most` for the next transaction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn end(&mut self) {
         (self.most, self.is_spent) = (MOST, false);
     }
@@ -405,13 +405,13 @@ fn is_own(_at: CellAt) -> bool {
 }
 
 /// Returns the table of the first node whose version has changed; `None` if none has.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn changed_node(nodes: &NodeSet) -> Option<u16> {
     nodes.first_changed()
 }
 
 /// Returns the cell that makes the view move forward, if the cell has changed since it was read.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn changed_cell((at, seen): (CellAt, Tid)) -> Option<CellAt> {
     has_changed(at, seen, || is_own(at)).then_some(at)
 }

@@ -82,7 +82,7 @@ use crate::sync::{MODELLED, Ordering, Point, Wait, Waited, Wish, full_fence, pas
 use std::panic::resume_unwind;
 
 /// Copies the words of a unit between two loads of its TID word.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
     copy(Words::Shared(at.payload()));
     pass(Point::Copied);
@@ -119,7 +119,7 @@ pub(crate) fn look_again<P: Protocol, T>(
 /// Begins a commit and runs its phase 1: takes over the locks that the closure's reads for update
 /// hold, and locks the rest of the write set. After an error no item is locked. `install_held`
 /// raises INSTALL in a held cell and returns the cell's new word.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn acquire<P: Protocol, E: Early<P>>(
     context: &mut Context<'_, P>,
     early: &mut E,
@@ -154,7 +154,7 @@ pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
 }
 
 /// Orders the locks of a commit before its validation (E1).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn fence_after_locking() {
     full_fence(); // E1
 }
@@ -164,7 +164,7 @@ pub(crate) fn fence_after_locking() {
 ///
 /// # Errors
 /// The failure of an operation. The caller passes it to [`fail`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn evaluate(
     local: &mut Local,
     writes: &mut WriteSet,
@@ -207,7 +207,7 @@ pub(crate) fn fail<P: Protocol>(
 }
 
 /// Begins phase 5 for an item. Returns the item's cell, which the commit owns, and the cell's word.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
     debug_assert!(is_owned(item), "CL1: words change between INSTALL and the release");
     let was = Tid(item.note);
@@ -217,7 +217,7 @@ pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
 
 /// Ends a commit, whether it succeeded or failed: releases the locks that reads for update still
 /// hold.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn end<P: Protocol>(
     context: &mut Context<'_, P>,
     held: &mut HeldCells,
@@ -230,13 +230,13 @@ pub(crate) fn end<P: Protocol>(
 }
 
 /// Lets tests stop a commit that has released everything.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn note_end() {
     pass(Point::Released);
 }
 
 /// Runs phase 1 for all items. After an error no item is locked.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn lock_all<P: Protocol, E: Early<P>>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
@@ -344,7 +344,7 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
 /// Runs phase 1 for one item: locks the item's cell if the cell is free and the item's expectation
 /// holds, and notes the cell's new word. Returns true if the cell was free or already locked by
 /// this attempt, and false if another attempt has locked it or its word has a flag of `asks`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
     loop {
@@ -435,7 +435,7 @@ pub(crate) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
 
 /// Releases a cell by storing the unlocked word `tid`. Also sets QUEUED if the cell is the first
 /// one of an absent record (CL2).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL), "CL1: the owner releases both flags");
     debug_assert!(!tid.has(Tid::DEAD), "CL3: a dead cell stays locked");
@@ -455,7 +455,7 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 /// Releases a cell in which a commit has installed a version, by storing the unlocked word `tid`,
 /// which has not WATCHED. `was` was the cell's word before. If sessions watch the cell, notes that
 /// the end of the attempt has to wake them.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn release_installed<P: Protocol>(
     context: &mut Context<'_, P>,
     at: CellAt,
@@ -472,7 +472,7 @@ pub(crate) fn release_installed<P: Protocol>(
 /// Frees a cell by calling `free(false)`, and wakes the attempts that sleep for it. If the row
 /// exists (`is_row`), may instead hand the cell over to one of these attempts by calling
 /// `free(true)`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn free<P: Protocol>(
     context: &Context<'_, P>,
     at: CellAt,
@@ -511,7 +511,7 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
 }
 
 /// Implements [`Absence::may_be_reaped`](crate::engine::Absence::may_be_reaped).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn may_be_reaped(first: CellAt) -> bool {
     // Relaxed: if the row is deleted after this load, the record's entry waits for the attempts
     // that are running now (CL6).
@@ -559,7 +559,7 @@ pub(crate) fn request_requeue(first: CellAt) -> Result<bool, Tid> {
 /// Returns the flags, besides QUEUED, of a cell whose row a commit has just deleted. `was` is the
 /// cell's word before the commit. If the record was queued before, its entry is older than the
 /// deletion (CL6).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn flags_of_deleted(was: Tid) -> u64 {
     let is_older = was.has(Tid::QUEUED);
     Tid::ABSENT | if is_older { Tid::REQUEUE } else { 0 }
@@ -639,14 +639,14 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
 
 /// Lets tests stop a commit before it locks anything. At this point, updaters must not have seen
 /// their rows yet.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn before_locking() {
     pass(Point::Unlocked);
 }
 
 /// Lets tests stop a commit that has locked everything and validated nothing. At this point, no
 /// words must have been stored yet.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn after_locking() {
     pass(Point::Locked);
 }

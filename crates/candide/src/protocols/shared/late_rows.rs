@@ -56,17 +56,17 @@ pub(crate) trait Late {
 pub(crate) struct NoLateRows;
 
 impl Late for NoLateRows {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
         std::iter::empty()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_empty(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn lock<P: Protocol>(
         &self,
         _: &mut Context<'_, P>,

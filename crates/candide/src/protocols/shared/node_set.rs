@@ -63,7 +63,7 @@ impl Chains {
 }
 
 impl NodeSet {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn clear(&mut self) {
         self.reads.clear();
         if !self.chains.before.is_empty() {
@@ -78,7 +78,7 @@ impl NodeSet {
         self.chains.last.clear();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_empty(&self) -> bool {
         self.reads.is_empty()
     }
@@ -87,7 +87,7 @@ impl NodeSet {
         self.reads.len()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn observe(&mut self, missing: Missing<'_>) {
         self.reads.push(NodeRead {
             node: missing.node,
@@ -189,7 +189,7 @@ impl NodeSet {
     }
 
     /// Returns the table of the first node whose version has changed; `None` if none has.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn first_changed(&self) -> Option<u16> {
         self.reads.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
     }
@@ -200,7 +200,7 @@ impl NodeSet {
     }
 
     /// Validates that no node's version has changed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn validate<P: Protocol>(&self, context: &mut Context<'_, P>) -> Result<(), Abort> {
         match self.first_changed() {
             Some(table) => Err(context.phantom(table)),

@@ -23,7 +23,7 @@ impl<S> Default for ReadSet<S> {
 impl<S> Deref for ReadSet<S> {
     type Target = [(CellAt, S)];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn deref(&self) -> &[(CellAt, S)] {
         &self.reads
     }
@@ -36,7 +36,7 @@ impl<S> DerefMut for ReadSet<S> {
 }
 
 impl<S: Copy> ReadSet<S> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push(&mut self, at: CellAt, seen: S) {
         self.reads.push((at, seen));
     }
@@ -46,13 +46,13 @@ impl<S: Copy> ReadSet<S> {
         self.reads.reserve(more);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn clear(&mut self) {
         self.reads.clear();
     }
 
     /// Returns the first cell that `has_changed`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn first_with(&self, has_changed: impl Fn(CellAt, S) -> bool) -> Option<CellAt> {
         self.reads.iter().find(|&&(at, seen)| has_changed(at, seen)).map(|&(at, _)| at)
     }
@@ -68,7 +68,7 @@ impl ReadSet<Tid> {
 
 /// Returns the first cell that no longer has the version that was read, or in which a commit has
 /// set INSTALL. `is_own` returns whether that commit is the attempt's own.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn first_changed(
     reads: &[(CellAt, Tid)],
     is_own: impl Fn(CellAt) -> bool,
@@ -95,14 +95,14 @@ fn first_changed_of_few(
 }
 
 /// Returns whether a cell's TID word differs from the word that was read.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
     at.cell_word(0).load(Ordering::Relaxed) != seen.0
 }
 
 /// Returns whether a cell no longer has the version that was read, or a commit has set INSTALL in
 /// it. `is_own` returns whether that commit is the attempt's own.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn has_changed(at: CellAt, seen: Tid, is_own: impl FnOnce() -> bool) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
     tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own))
@@ -110,7 +110,7 @@ pub(crate) fn has_changed(at: CellAt, seen: Tid, is_own: impl FnOnce() -> bool) 
 
 /// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
 /// version.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
     tid.has(Tid::INSTALL) && !is_own()
 }
