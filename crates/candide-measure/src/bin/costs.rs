@@ -12,10 +12,10 @@
 //! sizes, the difference of the counts is the cost of the difference in size, without the cost of
 //! the code around. Parts without a name are ignored.
 //!
-//! [`Still`] prevents garbage collection while costs are counted, since its times depend on the
+//! The databases have epochs of their own, which this program ends, so that no count depends on the
 //! clock. The cost of garbage collection is counted by parts of its own; transactions of workloads
 //! collect garbage only if [`Sizes::collects`]. `occ` is not opaque here, since the number of its
-//! revalidations would depend on the age of the rows, and so on the clock.
+//! revalidations would depend on the age of the rows.
 
 use candide::policy::{Policies, Policy};
 use candide::{
@@ -27,7 +27,7 @@ use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::error::Error;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 macro_rules! runs {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
@@ -63,8 +63,7 @@ struct Sizes {
     customers: u16,
     items: u32,
     /// Whether the transactions of workloads collect the garbage of the earlier ones, as they do in
-    /// a program. How much of it they collect then depends on the load of the machine: the thread
-    /// that advances epochs collects for sessions that have been idle for some epochs.
+    /// a program.
     collects: bool,
 }
 
@@ -92,8 +91,8 @@ const SMALL: Sizes = Sizes {
 /// The number of transactions of each kind that run before the counted ones, so that buffers have
 /// grown.
 const WARM_UP: usize = 16;
-/// Transactions of a workload between two moves of the bound: about as many as there are in a
-/// millisecond.
+/// The number of transactions of a workload for which an epoch lasts: about as many as there are in
+/// a millisecond.
 const STEPS: usize = 100;
 /// The number of transactions whose parts are counted, one by one.
 const DIVIDED: usize = 8;
@@ -105,14 +104,10 @@ const SEVERAL: usize = 8;
 /// The two numbers of garbage entries whose difference gives the cost of collecting one. One
 /// transaction collects at most as many.
 const COLLECTED: [usize; 2] = [64, 192];
-/// The time after which idle sessions must be without garbage. The time is long because the machine
-/// may be busy.
-const COLLECTION_MAX: Duration = Duration::from_secs(60);
-/// The number of times that a count may fail because the advancer has collected instead.
-const TRIES_MAX: usize = 50;
-/// The number of pauses of a millisecond in which the advancer passes twice, and after which a
-/// session does not count as idle yet.
-const PASSES: usize = 4;
+/// The number of epochs after whose end garbage can be freed. A session does not count as idle yet.
+const EPOCHS: usize = 4;
+/// The number of epochs after which idle sessions must be without garbage.
+const EPOCHS_MAX: usize = 100;
 
 /// A row with two groups, found by hash.
 #[derive(Record, Debug, Clone, Copy)]
@@ -205,37 +200,25 @@ fn part(name: &str, size: usize, times: usize) {
     println!("{name}\t{size}\t{times}");
 }
 
-/// A second database beside the counted one. All databases of the process share their epochs, so
-/// this one can hold and move the bound behind which garbage is collected.
-struct Still {
-    session: Session,
+/// Moves the bound of garbage collection past everything that has been left behind.
+fn move_bound<P: Protocol>(db: &Database<P>) {
+    (0..EPOCHS).for_each(|_| db.end_epoch());
 }
 
-impl Still {
-    fn new() -> Result<Still, Box<dyn Error>> {
-        let db = Database::new();
-        Ok(Still { session: db.session()? })
-    }
-
-    /// Keeps the whole process from collecting anything new while `work` runs.
-    fn during(&mut self, mut work: impl FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
-        self.session.run(|_| work())
-    }
-
-    /// Moves the bound past everything that has been left behind: the advancer makes some passes
-    /// while nothing is pinned for long.
-    fn move_bound(&mut self) -> Result<(), Abort> {
-        for _ in 0..PASSES {
-            self.session.run(nothing)?;
-            std::thread::sleep(Duration::from_millis(1));
+/// Ends epochs until all garbage of idle sessions is collected.
+fn collect_idle<P: Protocol>(db: &Database<P>) -> Done {
+    for _ in 0..EPOCHS_MAX {
+        if db.health().garbage == 0 {
+            return Ok(());
         }
-        Ok(())
+        db.end_epoch();
     }
+    Err("the garbage of an idle session is not collected".into())
 }
 
 fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
     // A fixed seed makes hashes and random choices the same in every run.
-    let builder = Database::<P>::builder().policy(policy).seed(1).opaque(false);
+    let builder = Database::<P>::builder().policy(policy).seed(1).opaque(false).own_epochs();
     Operations::<P>::load(sizes, &builder)?.run()?;
     for (name, mode) in [("YCSB-A", Mode::A), ("YCSB-B", Mode::B), ("YCSB-C", Mode::C)] {
         let inputs = sizes.steps + WARM_UP;
@@ -294,33 +277,15 @@ fn workload_in<P: Protocol, W: Workload>(
         }
         db.sync()?;
     }
-    let mut still = Still::new()?;
     for _ in 0..sizes.steps / STEPS {
-        let mut steps = || (0..STEPS).try_for_each(|_| worker.step().map(|_| ()));
-        // Under the emulator, time passes too fast for the epochs: garbage would hardly ever be
-        // collected.
-        still.move_bound()?;
-        if sizes.collects {
-            measured(&mut steps)?;
-        } else {
-            await_collection(&db)?;
-            still.during(|| measured(&mut steps))?;
+        move_bound(&db);
+        if !sizes.collects {
+            collect_idle(&db)?;
         }
+        measured(&mut || (0..STEPS).try_for_each(|_| worker.step().map(|_| ())))?;
         part(&format!("transaction of {name}"), 1, sizes.steps);
     }
     loaded.absorb(worker);
-    Ok(())
-}
-
-/// Waits until all garbage is collected by the thread that advances epochs.
-fn await_collection<P: Protocol>(db: &Database<P>) -> Done {
-    let begun = Instant::now();
-    while db.health().garbage > 0 {
-        if begun.elapsed() > COLLECTION_MAX {
-            return Err("the garbage of an idle session is not collected".into());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
     Ok(())
 }
 
@@ -373,7 +338,6 @@ struct Operations<P: Protocol> {
     absent: Keys,
     transactions: usize,
     db: Database<P>,
-    still: Still,
 }
 
 impl<P: Protocol> Operations<P> {
@@ -391,8 +355,8 @@ impl<P: Protocol> Operations<P> {
                 ordered.insert(tx, Listed::new(*id))
             })?;
         }
-        let (transactions, still) = (sizes.transactions, Still::new()?);
-        Ok(Operations { session, hash, ordered, present, absent, transactions, db, still })
+        let transactions = sizes.transactions;
+        Ok(Operations { session, hash, ordered, present, absent, transactions, db })
     }
 
     fn run(mut self) -> Done {
@@ -475,16 +439,14 @@ impl<P: Protocol> Operations<P> {
     fn begin(&mut self) -> Done {
         let session = &mut self.session;
         (0..WARM_UP).try_for_each(|_| session.run(nothing))?;
-        self.still.during(|| {
-            measured(&mut || {
+        measured(&mut || {
+            divide();
+            Ok(())
+        })?;
+        measured(&mut || {
+            session.run(|_| {
                 divide();
                 Ok(())
-            })?;
-            measured(&mut || {
-                session.run(|_| {
-                    divide();
-                    Ok(())
-                })
             })
         })?;
         for size in [0, 1] {
@@ -561,8 +523,7 @@ impl<P: Protocol> Operations<P> {
                 // collect it.
                 self.settle()?;
             }
-            let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
-            let ids = keys.next(size);
+            let (session, ids) = (&mut self.session, self.present.next(size));
             let mut transaction = |is_counted: bool| {
                 session.run(|tx| {
                     ids.iter().try_for_each(|id| operation(tx, id))?;
@@ -575,7 +536,7 @@ impl<P: Protocol> Operations<P> {
             if number < WARM_UP {
                 transaction(false)?;
             } else {
-                still.during(|| measured(&mut || transaction(true)))?;
+                measured(&mut || transaction(true))?;
                 part("", size, 1);
                 part(name, size, DIVIDED);
             }
@@ -640,7 +601,7 @@ impl<P: Protocol> Operations<P> {
             match counted {
                 None => repeat(session, keys, WARM_UP)?,
                 Some(times) => {
-                    self.still.during(|| measured(&mut || repeat(session, keys, times)))?;
+                    measured(&mut || repeat(session, keys, times))?;
                     part(name, size, times);
                 }
             }
@@ -660,60 +621,24 @@ impl<P: Protocol> Operations<P> {
         operation: impl Fn(&Tx<'_, P>, &u64) -> Result<(), Abort>,
     ) -> Done {
         self.absent.used = 0;
-        for _ in 0..TRIES_MAX {
-            let mut taken = Vec::new();
-            for size in COLLECTED {
-                let keys =
-                    if given == Given::Absent { &mut self.absent } else { &mut self.present };
-                let (session, keys) = (&mut self.session, keys.next(size));
-                session.run(|tx| keys.iter().try_for_each(|id| prepare(tx, id)))?;
-                self.still.during(|| {
-                    session.run(|tx| keys.iter().try_for_each(|id| operation(tx, id)))?;
-                    // The advancer collects for sessions that have been idle for some epochs; this
-                    // one is not.
-                    session.run(nothing)
-                })?;
-                taken.push(self.collect()?);
-                self.settle()?;
-            }
-            // A transaction that came before the bound had moved has collected nothing. If the two
-            // sizes took the same number of such transactions, these cancel out.
-            let alike = taken
-                .iter()
-                .all(|(transactions, collected)| *collected && *transactions == taken[0].0);
-            for (size, (transactions, _)) in COLLECTED.into_iter().zip(taken) {
-                (0..transactions).for_each(|_| part(if alike { name } else { "" }, size, 1));
-            }
-            if alike {
-                return Ok(());
+        for size in COLLECTED {
+            let keys = if given == Given::Absent { &mut self.absent } else { &mut self.present };
+            let (session, keys) = (&mut self.session, keys.next(size));
+            session.run(|tx| keys.iter().try_for_each(|id| prepare(tx, id)))?;
+            session.run(|tx| keys.iter().try_for_each(|id| operation(tx, id)))?;
+            while self.db.health().garbage > 0 {
+                move_bound(&self.db);
+                measured(&mut || self.session.run(nothing))?;
+                part(name, size, 1);
             }
         }
-        Err(format!("{name}: the advancer is always there before").into())
-    }
-
-    /// Collects the garbage, unless the advancer has collected it. Returns the number of
-    /// transactions that this took, and whether they have collected it.
-    fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
-        let mut left = self.db.health().garbage;
-        let mut transactions = 0;
-        loop {
-            self.still.move_bound()?;
-            if self.db.health().garbage != left {
-                return Ok((transactions, false));
-            }
-            measured(&mut || self.session.run(nothing))?;
-            transactions += 1;
-            left = self.db.health().garbage;
-            if left == 0 {
-                return Ok((transactions, true));
-            }
-        }
+        Ok(())
     }
 
     /// Collects until nothing is left behind.
     fn settle(&mut self) -> Done {
         while self.db.health().garbage > 0 {
-            self.still.move_bound()?;
+            move_bound(&self.db);
             self.session.run(nothing)?;
         }
         Ok(())

@@ -367,6 +367,15 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
+    /// Gives the database epochs of its own, which only [`Database::end_epoch`] ends, and
+    /// transactions that wait for the end of one. So the work of a thread does not depend on the
+    /// clock. By default all databases of the process share epochs of about a millisecond.
+    #[must_use]
+    pub fn own_epochs(mut self) -> Self {
+        self.own_epochs = Some(OwnEpochs::Manual(1));
+        self
+    }
+
     /// Sets whether to count the transactions that commit although OCC would have aborted them
     /// ([`Stats::stale_commits`](crate::report::Stats::stale_commits)); off by default. Each commit
     /// then looks at its read set once more, and transactions that read old versions note their
@@ -631,6 +640,21 @@ fn declare_indexes<P: Protocol>(
     }
     let create = |spec| index_changes::create(inner, core, plan(spec), Asked::ByRowType);
     row.indexes.iter().map(create).collect()
+}
+
+/// Choices for [experiments](crate::experiments).
+#[cfg(any(test, feature = "experiments"))]
+impl<P: Protocol> Database<P> {
+    /// Ends the epoch of a database with [epochs of its own](Builder::own_epochs), and collects the
+    /// garbage of sessions that have been idle for eight epochs.
+    ///
+    /// # Panics
+    /// If the database shares the epochs of its process.
+    pub fn end_epoch(&self) {
+        let epochs = &self.inner.engine.epochs;
+        assert!(!epochs.pass_by_clock(), "the database shares the epochs of its process");
+        epochs.advance();
+    }
 }
 
 /// Checks that the factors choose at most one allocator, which this build has.

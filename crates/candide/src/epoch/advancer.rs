@@ -111,17 +111,19 @@ impl Epochs {
         calls.waiting -= 1;
     }
 
-    /// Does the advancer's work of one period.
-    pub(super) fn advance(&self) {
+    /// Does the advancer's work of one period. Returns whether garbage is left.
+    pub(crate) fn advance(&self) -> bool {
         self.pass();
         if let Some(moments) = &self.moments {
             moments.mark(self.now());
         }
-        let calls = &mut *self.alarm.lock();
+        let mut calls = self.alarm.lock();
         calls.passes += 1;
         if calls.waiting > 0 {
             self.alarm.wake_waiters();
         }
+        drop(calls);
+        self.collect()
     }
 
     /// Lets the databases collect the garbage of their idle sessions. Returns whether garbage is
@@ -174,8 +176,7 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
         sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
         current.clock.parked.store(0, Ordering::Relaxed);
-        current.advance();
-        let garbage_left = current.collect();
+        let garbage_left = current.advance();
         let parking = !garbage_left && current.all_idle() && current.announce_parked();
         drop(current);
         if parking {

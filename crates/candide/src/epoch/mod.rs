@@ -384,6 +384,12 @@ impl Epochs {
         has_moved
     }
 
+    /// Returns whether the clock ends epochs.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn pass_by_clock(&self) -> bool {
+        self.moments.is_some()
+    }
+
     /// Returns the number of epochs ended by attempts that needed a new epoch at once
     /// ([`Epochs::tick_between_passes`]).
     pub(crate) fn asked(&self) -> u64 {
