@@ -626,10 +626,13 @@ impl<P: Protocol> Operations<P> {
             let (session, keys) = (&mut self.session, keys.next(size));
             session.run(|tx| keys.iter().try_for_each(|id| prepare(tx, id)))?;
             session.run(|tx| keys.iter().try_for_each(|id| operation(tx, id)))?;
-            while self.db.health().garbage > 0 {
+            loop {
                 move_bound(&self.db);
                 measured(&mut || self.session.run(nothing))?;
                 part(name, size, 1);
+                if self.db.health().garbage == 0 {
+                    break;
+                }
             }
         }
         Ok(())
