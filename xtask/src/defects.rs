@@ -137,6 +137,9 @@ fn parse(path: &str, text: &str) -> Result<Vec<Defect>, String> {
             }),
             _ => {
                 let build = Build::named(word).ok_or_else(|| wrong("there is no such build"))?;
+                if rest.is_empty() || rest.contains(' ') {
+                    return Err(wrong("name one test in a line"));
+                }
                 let last = last.ok_or_else(|| wrong("there is no defect above"))?;
                 last.checks.push((build, rest.to_string()));
             }
