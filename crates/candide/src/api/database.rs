@@ -428,10 +428,9 @@ impl<P: Protocol> Builder<P> {
     ///
     /// The transactions stay serializable, but the order is no longer that of real time: a
     /// read-only transaction may miss what was acknowledged before it began, up to `age` before;
-    /// also what its own session has committed. Two such transactions, one after the other, never
-    /// see the second before the first. All others see the present as before, and so do
-    /// [snapshots](crate::Snapshot). [`Abort::NoIndex`] is the error of an index that is younger
-    /// than the view.
+    /// also what its own session has committed, or an earlier such transaction has seen. All others
+    /// see the present as before, and so do [snapshots](crate::Snapshot). [`Abort::NoIndex`] is the
+    /// error of an index that is younger than the view.
     ///
     /// A view is renewed once in a millisecond, by its readers, and is usually between one and
     /// three milliseconds old: an `age` of less than that is seldom met. If no view is recent
