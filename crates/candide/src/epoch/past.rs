@@ -3,7 +3,7 @@
 //! The view is an epoch and a *time* of the protocol's clock. Its *holder* is a slot without a
 //! session. The holder behaves like a reader that has been pinned in the view's epoch, and then has
 //! taken the time. A reader joins the view: it takes over both, while the holder is still pinned.
-//! So whatever is kept for a reader that began in that epoch is kept for all who join. Readers
+//! So whatever is kept for a reader that began in that epoch is kept for all that join. Readers
 //! renew the view, at most once in an epoch; the advancer ends a view that is not renewed.
 //!
 //! # Invariants
