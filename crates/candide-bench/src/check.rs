@@ -1,7 +1,7 @@
 //! `candide check`: records the operations of transactions, or the values that clients receive, and
 //! lets a checker judge the history.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use candide_compiled::banks::recorded::smallbank;
 use candide_compiled::keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
@@ -10,7 +10,7 @@ use candide_compiled::random::recorded::random;
 use candide_compiled::tpcc::recorded::tpcc;
 use candide_compiled::websites::recorded::{rubis, wikipedia};
 use candide_harness::check::{
-    Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
+    Claim, Clients, DatabaseOptions, Finding, Recordable, Rules, Verdict, judge_file, record,
 };
 use candide_harness::{Agenda, Choice, Choices, Failure, interrupt, output, unconcerned};
 use candide_workloads::random::Random;
@@ -36,6 +36,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         output::print(|out| verdict.print(&name, out))?;
         return Ok(Ending { finding: verdict.finding(), early: false });
     }
+    if args.strict && args.past > 0 {
+        let words = "read-only transactions that see the past do not agree with real time: leave out --strict or --past";
+        return Err(Failure::Usage(words.to_string()));
+    }
     let source = args.source(args.workload().map_err(Failure::Usage)?);
     source.expect_tables(&args.protocol)?;
     let settings = args.settings()?;
@@ -50,7 +54,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
-        opaque: None,
+        options: DatabaseOptions { opaque: None, past: Duration::from_millis(args.past) },
         seed,
         duration: args.duration,
         history: args.history.as_deref(),
@@ -60,7 +64,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     let mut finding = Finding::Good;
     for (done, &setting) in settings.iter().enumerate() {
         let Setting { protocol, opaque } = setting;
-        rules.opaque = opaque;
+        rules.options.opaque = opaque;
         let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = match source.judge(protocol, threads, &rules) {

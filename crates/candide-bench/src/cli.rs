@@ -231,6 +231,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) opaque: Vec<Switch>,
 
+    /// Under `mvcc` and `mvto`: let read-only transactions see the past, by up to this many
+    /// milliseconds. The history must then be serializable, but need not agree with real time
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) past: u64,
+
     /// Require that the serial order agrees with real time. Without --strict, the history of a
     /// protocol must have the property that the protocol promises, and a history from --file must
     /// be serializable
@@ -269,7 +274,7 @@ pub(crate) struct CheckArgs {
     /// Check the history in this file instead of recording one. The format is Elle's if the file's
     /// name ends in `.edn`, and JSON lines otherwise. `-` is standard input, whose first bytes tell
     /// the format
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode", "opaque"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode", "opaque", "past"])]
     pub(crate) file: Option<PathBuf>,
 }
 

@@ -287,6 +287,9 @@ impl<P: Protocol> Inner<P> {
 
 impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
+        if let Some(view) = &self.engine.past {
+            self.engine.epochs.end_past_if_old(view);
+        }
         // Raw iteration may hold the lock. The garbage can then be collected later.
         let Some(mut collector) = try_lock(&self.collector) else { return true };
         if self.values_taken.load(Ordering::Relaxed) {
@@ -380,6 +383,9 @@ impl<P: Protocol> CutSource for Inner<P> {
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
         self.engine.epochs.unregister(&lock(&self.collector).slot);
+        if let Some(view) = &self.engine.past {
+            self.engine.epochs.leave_past(view);
+        }
         // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
             self.engine.epochs.unregister(&public.slot);

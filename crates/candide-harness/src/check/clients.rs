@@ -12,9 +12,9 @@ use candide_check::{Verdict as Judgement, edn};
 use candide_workloads::clients::{Lists, Object, Registers, Shared};
 use candide_workloads::stream;
 
-use super::Rules;
 use super::allowance::Allowance;
 use super::verdict::Verdict;
+use super::{DatabaseOptions, Rules};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Sink;
@@ -89,9 +89,9 @@ where
     }
 
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
-        let &Rules { opaque, seed, duration, ref agenda, .. } = rules;
+        let &Rules { options, seed, duration, ref agenda, .. } = rules;
         let [json, edn] = Sink::open_all([("--history", rules.history), ("--edn", rules.edn)])?;
-        let tables = Tables::<O>::create(protocol, opaque)?;
+        let tables = Tables::<O>::create(protocol, options)?;
         let clients = (0..threads).map(|_| tables.client()).collect::<Result<Vec<_>, _>>()?;
         let before = tables.db.stats();
         let (allowance, meeting) = (Allowance::new(), Barrier::of(threads));
@@ -136,7 +136,7 @@ where
         if let Some(sink) = edn {
             edn::write(&history, sink.emptied()?)?;
         }
-        let claim = rules.claim.with_promises(protocol, opaque);
+        let claim = rules.claim.with_promises(protocol, options);
         let title = format!("checking {} {},", O::NAME, protocol.name());
         let checked =
             progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
@@ -174,12 +174,11 @@ struct Tables<O: Object> {
 }
 
 impl<O: Object> Tables<O> {
-    /// Creates a database under `protocol`, with its tables. `opaque` is the database's opacity;
-    /// `None` if the protocol leaves no choice.
-    fn create(protocol: Choice, opaque: Option<bool>) -> Result<Tables<O>, Error> {
+    /// Creates a database under `protocol`, with its tables.
+    fn create(protocol: Choice, options: DatabaseOptions) -> Result<Tables<O>, Error> {
         let protocol = protocol.for_tables(&[O::TABLE]);
         let builder = Database::<Erased>::builder().policy(protocol.erased());
-        let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
+        let db = options.build(builder)?;
         let shared = Shared::create(&db)?;
         Ok(Tables { db, shared })
     }

@@ -65,9 +65,9 @@ pub fn record(
     threads: usize,
     rules: &Rules<'_>,
 ) -> Result<Verdict, Failure> {
-    let &Rules { opaque, seed, duration, ref agenda, .. } = rules;
+    let &Rules { options, seed, duration, ref agenda, .. } = rules;
     workload.validate().map_err(Failure::Usage)?;
-    let claim = rules.claim.with_promises(protocol, opaque);
+    let claim = rules.claim.with_promises(protocol, options);
     let (name, protocol_name) = (workload.name(), protocol.name());
     let header = Header {
         protocol: protocol_name.to_string(),
@@ -76,7 +76,7 @@ pub fn record(
     };
     let [history] = Sink::open_all([("--history", rules.history)])?;
     let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
-    let site = match workload.fill(protocol, opaque, &loading) {
+    let site = match workload.fill(protocol, options, &loading) {
         Err(FillError::Loading(candide_workloads::Failure::Stopped)) => {
             return Err(Failure::Interrupted);
         }

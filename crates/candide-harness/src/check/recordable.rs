@@ -7,6 +7,7 @@ use candide::history::{Batch, Recorded};
 use candide::report::Stats;
 use candide_workloads::{Loading, Workload};
 
+use super::DatabaseOptions;
 use crate::any_workload::{FillError, Filled, LoadedDatabase};
 use crate::registry::Choice;
 
@@ -23,11 +24,11 @@ pub trait Recordable: Sync {
     fn validate(&self) -> Result<(), String>;
 
     /// Sets up a database under `protocol` that records its history, creates the tables and fills
-    /// them. `opaque` is the database's opacity; `None` if the protocol leaves no choice.
+    /// them.
     fn fill(
         &self,
         protocol: Choice,
-        opaque: Option<bool>,
+        options: DatabaseOptions,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn RecordedSite>, FillError>;
 }
@@ -65,12 +66,12 @@ impl<W: Workload + 'static> Recordable for Known<W> {
     fn fill(
         &self,
         protocol: Choice,
-        opaque: Option<bool>,
+        options: DatabaseOptions,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn RecordedSite>, FillError> {
         let builder =
             Database::<Recorded<Erased>>::builder().policy(protocol.for_tables(W::TABLES).erased());
-        let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
+        let db = options.build(builder)?;
         let loaded = self.0.load(&db, loading)?;
         Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded, directory: None }))
     }

@@ -7,6 +7,7 @@ use candide::protocols::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement};
 
+use super::DatabaseOptions;
 use crate::registry::Choice;
 use crate::results::{Finding, Locks};
 
@@ -25,10 +26,11 @@ pub struct Claim {
 
 impl Claim {
     /// Returns this claim with the properties added that `protocol` promises on a database with
-    /// this opacity.
-    pub(super) fn with_promises(self, protocol: Choice, opacity: Option<bool>) -> Claim {
+    /// these options.
+    pub(super) fn with_promises(self, protocol: Choice, options: DatabaseOptions) -> Claim {
         let Properties { strict, opaque, .. } = protocol.properties();
-        let opaque = opaque && opacity != Some(false);
+        let strict = strict && options.past.is_zero();
+        let opaque = opaque && options.opaque != Some(false);
         Claim { strict: self.strict || strict, opaque: self.opaque || opaque, ..self }
     }
 

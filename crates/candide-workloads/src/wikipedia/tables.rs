@@ -64,9 +64,12 @@ impl<P: Protocol> Tables<P> {
         content: &mut Vec<u8>,
     ) -> Result<PageId, Abort> {
         if self.place == Texts::Whole {
-            let (page, text) = self.texts.read(tx, &id, (Article::PAGE, Article::CONTENT))?;
-            *content = text;
-            return Ok(page);
+            let columns = (Article::PAGE, Article::CONTENT);
+            return self.texts.read_with(tx, id, columns, |(page, text)| {
+                content.clear();
+                content.extend_from_slice(text);
+                page
+            });
         }
         let (page, len) = self.texts.read(tx, &id, (Article::PAGE, Article::LEN))?;
         content.clear();

@@ -112,6 +112,7 @@ impl<P: Protocol> Database<P> {
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
                 counts_stale: false,
+                past_ms: 0,
             },
             policy: P::Policy::default(),
             seed: None,
@@ -427,6 +428,40 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
+    /// Lets read-only transactions see the past: those of [`Database::read_view`] and of
+    /// [`RunOptions::read_only`](crate::RunOptions::read_only) see the database as it was at one
+    /// moment up to `age` before they begin, when all commits that they see had ended. Under
+    /// [`Mvto`](crate::Mvto) they then wait for no other transaction; under [`Mvcc`](crate::Mvcc),
+    /// which writes in place, a read still waits while a commit is writing that row. Only protocols
+    /// with [versions](crate::Versioned) have that.
+    ///
+    /// The transactions stay serializable, but the order is no longer that of real time: a
+    /// read-only transaction may miss what was acknowledged before it began, up to `age` before;
+    /// also what its own session has committed, or an earlier such transaction has seen. All others
+    /// see the present as before, and so do [snapshots](crate::Snapshot). [`Abort::NoIndex`] is the
+    /// error of an index that is younger than the view.
+    ///
+    /// A view is renewed once in a millisecond, by its readers, and is usually between one and
+    /// three milliseconds old: an `age` of less than that is seldom met. If no view is recent
+    /// enough, because none has read for a while, or because another transaction has been running
+    /// for as long, a read-only transaction sees the present. The age is rounded down to
+    /// milliseconds; zero, which is the default, switches it off.
+    ///
+    /// ```
+    /// use candide::{Database, Error, Mvcc, Occ};
+    /// use std::time::Duration;
+    ///
+    /// let age = Duration::from_millis(10);
+    /// assert!(Database::<Mvcc>::builder().read_only_past(age).build().is_ok());
+    /// let refused = Database::<Occ>::builder().read_only_past(age).build();
+    /// assert!(matches!(refused, Err(Error::NoPast { protocol: "occ" })));
+    /// ```
+    #[must_use]
+    pub fn read_only_past(mut self, age: std::time::Duration) -> Self {
+        self.options.past_ms = age.as_millis().try_into().unwrap_or(u64::MAX);
+        self
+    }
+
     /// Sets the memory limit: the largest number of bytes that tables and indexes may take. An
     /// insert that would exceed the limit fails with [`Abort::MemoryLimit`]. So does an update, if
     /// it has to make a version. Memory is taken in steps of 64 KiB and 2 MiB. Work in progress may
@@ -491,7 +526,8 @@ impl<P: Protocol> Builder<P> {
     /// Makes the database.
     ///
     /// # Errors
-    /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched.
+    /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched;
+    /// [`Error::NoPast`], if the protocol keeps no versions and [`Builder::read_only_past`] was set.
     /// Otherwise only choices for experiments can be refused: a source of timestamps that the
     /// protocol cannot use, an allocator that this build does not have, two allocators, or lengths
     /// of waits that are out of range. A memory limit that is too low is found when tables are
@@ -516,6 +552,12 @@ impl<P: Protocol> Builder<P> {
         }
         let timestamps =
             self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
+        if self.options.past_ms > 0 {
+            if properties.version_words == 0 {
+                return Err(Error::NoPast { protocol: properties.name });
+            }
+            properties.strict = false;
+        }
         let id = process_unique();
         let epochs = match self.own_epochs {
             Some(OwnEpochs::Manual(first)) => Epochs::manual(first),
@@ -559,6 +601,7 @@ impl<P: Protocol> Builder<P> {
                 reuses: process::AtomicU64::new(0),
                 log: OnceLock::new(),
                 following: OnceLock::new(),
+                past: (self.options.past_ms > 0).then(|| Box::new(epochs.past_view())),
             },
             clock,
         };

@@ -8,7 +8,7 @@ use super::properties::Properties;
 use super::shared_queue::SharedQueue;
 use super::table_core::TableCore;
 use super::watchers::Watchers;
-use crate::epoch::Epochs;
+use crate::epoch::{Epochs, PastView};
 use crate::error::Error;
 use crate::factor::Factors;
 use crate::log::Log;
@@ -37,6 +37,9 @@ pub(crate) struct Options {
     pub(crate) timestamps: Option<Timestamps>,
     /// Whether commits are counted that OCC would have aborted.
     pub(crate) counts_stale: bool,
+    /// The number of milliseconds by which read-only transactions may see the past; zero if they
+    /// see the present.
+    pub(crate) past_ms: u64,
 }
 
 impl Options {
@@ -93,6 +96,8 @@ pub(crate) struct Common {
     pub(crate) log: OnceLock<Arc<Log>>,
     /// The view of a database that follows another one; empty if it never has.
     pub(crate) following: OnceLock<Box<Following>>,
+    /// The view that read-only transactions share; `None` if they see the present.
+    pub(crate) past: Option<Box<PastView>>,
 }
 
 impl Common {

@@ -53,4 +53,7 @@ pub(crate) enum ReadView {
     AtBegin,
     /// The state that the open snapshot with this timestamp sees.
     Snapshot(u64),
+    /// The state at this time, which all commits up to it have reached. The transaction only reads,
+    /// and its pin keeps what it sees.
+    Past(u64),
 }

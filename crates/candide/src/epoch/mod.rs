@@ -14,10 +14,10 @@
 //!
 //! The versions that a reader in a snapshot needs are kept for the snapshot, however long the
 //! reader runs. The reader's pin only keeps memory from being freed, and is called a pin *for
-//! memory*. All other pins are *full*. A full pin may become a pin for memory once its session's
-//! view is in the list of snapshots. The *horizon* is the smallest full pin, so the horizon is
-//! never below the bound. No transaction outside of snapshots will see a version that was replaced
-//! before the horizon.
+//! memory*. All other pins are *full*, also those of readers in the past (`past.rs`). A full pin
+//! may become a pin for memory once its session's view is in the list of snapshots. The *horizon*
+//! is the smallest full pin, so the horizon is never below the bound. No transaction outside of
+//! snapshots will see a version that was replaced before the horizon.
 //!
 //! # Invariants
 //! * **EP1** A session publishes its pin and passes a full fence before it loads any link.
@@ -55,12 +55,14 @@ mod advancer;
 mod alarm;
 mod moments;
 mod number;
+mod past;
 mod slot;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub(crate) use moments::Moment;
 pub(crate) use number::{EPOCH_MAX, Epoch};
+pub(crate) use past::PastView;
 pub(crate) use slot::Slot;
 
 use crate::error::Abort;
@@ -248,7 +250,7 @@ impl Epochs {
     /// an open snapshot.
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
-        debug_assert_eq!(pin, Pin::Full);
+        debug_assert!(pin.is_full());
         // Release: a pass that sees the pin "for memory only" also sees the snapshot in the list
         // (E5).
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
@@ -278,7 +280,13 @@ impl Epochs {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn publish(&self, slot: &Slot, pin: Pin, pins: u64) -> bool {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
+        self.publish_word(slot, Slot::word(epoch, pin), pins)
+    }
+
+    /// As [`Epochs::publish`], for a pin given as the slot's word.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn publish_word(&self, slot: &Slot, word: u64, pins: u64) -> bool {
+        store_then_full_fence(&slot.0.pin, word); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
         // threads sees what the other has written (E7). One comparison answers whether the advancer
@@ -408,7 +416,7 @@ impl Epochs {
             if pin != Pin::Nothing {
                 bound = bound.min(epoch);
             }
-            if pin == Pin::Full {
+            if pin.is_full() {
                 horizon = horizon.min(epoch);
             }
         }

@@ -16,6 +16,15 @@ pub(super) enum Pin {
     Full = 1,
     /// A pin that holds back only the bound: the session reads in a snapshot.
     ReclamationOnly = 2,
+    /// A full pin whose owner only reads, in the database's view of the past.
+    Past = 3,
+}
+
+impl Pin {
+    /// Returns whether the pin holds back the horizon.
+    pub(super) fn is_full(self) -> bool {
+        matches!(self, Pin::Full | Pin::Past)
+    }
 }
 
 /// The published pin of a session.
@@ -49,7 +58,7 @@ impl Slot {
         // Acquire pairs with `unpin` (E5): the session's reads under its pin happen before memory
         // is freed.
         let word = self.0.pin.load(Ordering::Acquire);
-        let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly]
+        let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly, Pin::Past]
             .into_iter()
             .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
         (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
@@ -78,7 +87,7 @@ impl Slot {
     /// pin for memory reads in a snapshot, and may run for long.)
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
-        pin != Pin::Full && last < epoch
+        !pin.is_full() && last < epoch
     }
 
     /// Returns whether the session has not been pinned since `epoch` began.

@@ -161,6 +161,12 @@ pub enum Error {
         /// The largest possible value.
         most: u64,
     },
+    /// The protocol keeps no versions, so no transaction can see the past
+    /// ([`Builder::read_only_past`](crate::Builder::read_only_past)). Choose `Mvcc` or `Mvto`.
+    NoPast {
+        /// The protocol's name.
+        protocol: &'static str,
+    },
     /// The protocol draws no timestamps, or cannot draw them from this source.
     /// [`Properties::timestamps`](crate::protocols::Properties::timestamps) lists the sources that
     /// the protocol can use.
@@ -369,9 +375,8 @@ impl fmt::Display for Error {
                 write!(f, "{option} is {given}, and at most {most} is possible")
             }
             Error::Stopped => f.write_str("the building of the database was stopped by its caller"),
-            Error::SecondSession { protocol } => {
-                write!(f, "protocol {protocol} allows one session at a time; drop the other one first, or use a protocol for several threads, such as global-lock")
-            }
+            Error::SecondSession { protocol } => write!(f, "protocol {protocol} allows one session at a time; drop the other one first, or use a protocol for several threads, such as global-lock"),
+            Error::NoPast { protocol } => write!(f, "protocol {protocol} keeps no versions, so its read-only transactions cannot see the past; choose mvcc or mvto, or leave `read_only_past` out"),
             #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {
                 write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave the source to the protocol")

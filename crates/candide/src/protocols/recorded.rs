@@ -376,7 +376,7 @@ impl<P: Protocol> Recorded<P> {
             ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
             // For a transaction registered like a snapshot, the collector keeps no records of rows
             // that were inserted after the transaction's time.
-            ReadView::AtBegin => (attempt.begun, attempt.registered.get()),
+            ReadView::AtBegin | ReadView::Past(_) => (attempt.begun, attempt.registered.get()),
             ReadView::Current => (attempt.begun, None),
         };
         let transaction = Transaction {

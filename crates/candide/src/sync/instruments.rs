@@ -12,6 +12,9 @@ pub(crate) use active::{with_hook, with_patience};
 pub(crate) enum Point {
     /// Before a transaction: another transaction owns the database, and this transaction waits.
     Excluded,
+    /// Before a transaction that sees the past: a view is known, and the session is about to be
+    /// pinned.
+    JoiningPast,
     /// Before a single read: the session is about to be pinned.
     Pinning,
     /// Waiting until a fixed set of other sessions' transactions, or of their commits, has ended.

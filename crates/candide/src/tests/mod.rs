@@ -96,6 +96,8 @@ mod part_ends;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod parts_and_scans;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod past;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod phases;

@@ -31,7 +31,7 @@ impl<P: Protocol> State<P> {
         }
         self.until_revalidation = self.operations;
         self.operations = self.operations.saturating_mul(2);
-        if self.worker.local.read_view == ReadView::AtBegin {
+        if matches!(self.worker.local.read_view, ReadView::AtBegin | ReadView::Past(_)) {
             self.register_snapshot(engine);
         }
         self.revalidate(engine)

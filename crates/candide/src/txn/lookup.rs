@@ -115,7 +115,7 @@ impl<P: Protocol> State<P> {
         P::Versions::KEEPS_DELETED_INDEX
             && match self.worker.local.read_view {
                 ReadView::Current => false,
-                ReadView::AtBegin => self.registered.is_some(),
+                ReadView::AtBegin | ReadView::Past(_) => self.registered.is_some(),
                 ReadView::Snapshot(_) => true,
             }
     }

@@ -5,6 +5,7 @@
 use super::State;
 use crate::engine::{Engine, Protocol, ReadView, Versions};
 use crate::epoch::Epoch;
+use crate::error::Abort;
 
 /// The number of epochs after which a read-only transaction is registered as a snapshot.
 /// Registering takes a lock, but few transactions run for so many epochs.
@@ -48,6 +49,19 @@ impl<P: Protocol> State<P> {
         {
             log.admit_writes();
         }
+    }
+
+    /// Pins the session for a read-only attempt of a database whose readers see the past. If there
+    /// is no time in the past that is recent enough, the attempt reads at its beginning.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn pin_in_past(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        let view = engine.past.as_ref().expect("the caller has looked");
+        let local = &mut self.worker.local;
+        engine.epochs.renew_past(view, || P::cut(&engine.clock, &engine.epochs));
+        let time = engine.epochs.pin_in_past(&local.slot, view, engine.options.past_ms)?;
+        local.read_view = time.map_or(ReadView::AtBegin, ReadView::Past);
+        if time.is_none() { engine.epochs.pin_for_attempt(&local.slot) } else { Ok(()) }
     }
 
     /// Returns whether the attempt is registered as a snapshot.

@@ -613,9 +613,11 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let state = self.state.get_mut();
         let pinned = match state.worker.local.read_view {
+            ReadView::Current => engine.epochs.pin_for_attempt(&state.worker.local.slot),
             ReadView::Snapshot(_) if P::Versions::WORDS > 0 => {
                 engine.epochs.pin_for_memory(&state.worker.local.slot)
             }
+            _ if P::Versions::WORDS > 0 && engine.past.is_some() => state.pin_in_past(engine),
             _ => engine.epochs.pin_for_attempt(&state.worker.local.slot),
         };
         if let Err(abort) = pinned {

@@ -8,7 +8,8 @@
 //! validate what it has read, to move its time on; if that fails, it reads at its old time.
 //! Concurrent writes do not make it fail, unless a commit in its way takes too long, or an ordered
 //! index is restructured under its scan. In a snapshot, and under `read_view`, a read waits
-//! instead.
+//! instead. With `Builder::read_only_past`, read-only transactions are serializable, but not
+//! strictly: they have an earlier time (`epoch/past.rs`), up to which all commits have ended.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, and one draw
@@ -246,7 +247,7 @@ impl Protocol for Mvcc {
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
         attempt.time = match context.local.read_view {
-            ReadView::Snapshot(ts) => ts,
+            ReadView::Snapshot(ts) | ReadView::Past(ts) => ts,
             ReadView::Current | ReadView::AtBegin => context.clock.now(), // MV3
         };
         if context.local.read_view != ReadView::Current {

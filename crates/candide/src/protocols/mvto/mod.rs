@@ -6,23 +6,24 @@
 //! have read values that were committed at different times, but never a torn value. In a snapshot,
 //! and under `read_view`, a transaction sees the database as it was at one moment, and never
 //! fails. The only words that it writes and other sessions read are the rows that it makes from
-//! deltas.
+//! deltas. With `Builder::read_only_past`, read-only transactions are serializable, but not
+//! strictly: they have an earlier time (`epoch/past.rs`), up to which all commits have ended.
 //!
 //! # Source
 //! MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, pending versions, and for each
 //! version a *read timestamp* (rts), up to which transactions have read that version. Differences:
 //! A change of a version chain latches the unit's cell briefly, so that the versions of a failed
 //! commit leave the chain at once. A read-only transaction is validated at the time at which it
-//! began, and is not run in the past. Index nodes have plain versions, since a transaction links
-//! its records before it draws its timestamp. Timestamps come from a counter or from the system's
-//! clock (`ticks.rs`); Cicada has one clock for each thread. The existence of a row has a read
-//! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
-//! fail. A read-modify-write may link its version below later versions that have not been read;
-//! Cicada requires that it link the newest version. The room for a version in the record is used
-//! again when no reader can reach its former version. A delta that no transaction needs any more is
-//! applied to the row below it in place. Two deltas are not combined while a transaction may read
-//! at a time between them; afterwards they become one row (`collect.rs`). A read for update keeps
-//! other writers out.
+//! began, and is run in the past only if the database is built so. Index nodes have plain versions,
+//! since a transaction links its records before it draws its timestamp. Timestamps come from a
+//! counter or from the system's clock (`ticks.rs`); Cicada has one clock for each thread. The
+//! existence of a row has a read timestamp of its own; a delta depends on nothing else. A commit
+//! applies the updaters that may fail. A read-modify-write may link its version below later
+//! versions that have not been read; Cicada requires that it link the newest version. The room for
+//! a version in the record is used again when no reader can reach its former version. A delta that
+//! no transaction needs any more is applied to the row below it in place. Two deltas are not
+//! combined while a transaction may read at a time between them; afterwards they become one row
+//! (`collect.rs`). A read for update keeps other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -348,7 +349,7 @@ impl Protocol for Mvto {
         attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
         attempt.reads_settled = context.local.read_view != ReadView::Current;
         attempt.time = match context.local.read_view {
-            ReadView::Snapshot(ts) => ts,
+            ReadView::Snapshot(ts) | ReadView::Past(ts) => ts,
             ReadView::Current | ReadView::AtBegin => context.clock.now(), // TO5
         };
         if attempt.reads_settled {
