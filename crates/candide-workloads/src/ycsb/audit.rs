@@ -8,7 +8,7 @@ use super::knobs::{Verify, Ycsb};
 use super::layout::{Layout, Value, head};
 use super::row::UserRow;
 use super::writer::{Tag, Tally};
-use crate::read_back::{Rows, audit, fingerprint, rows};
+use crate::read_back::{ReadLong, Way, audit, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
@@ -52,7 +52,7 @@ pub(super) fn check<P: Protocol, L: Layout>(
 /// Does the work of [`check`] for rows of any type with keys of numbers, of which `columns` passes
 /// each column's number and bytes.
 pub(super) fn settle<R: Record<Key = u64>, L: Layout>(
-    table: &Rows<'_, R>,
+    table: &dyn ReadLong<R>,
     knobs: &Ycsb<L>,
     tally: &Tally,
     columns: impl Fn(&R, &mut dyn FnMut(usize, &[u8])),
@@ -76,7 +76,10 @@ pub(super) fn settle<R: Record<Key = u64>, L: Layout>(
                     counts.count((key, column), bytes, is_explained);
                 });
             };
-            table.read(way, &mut (0..knobs.rows), visit)?;
+            match way {
+                Way::Transactions => table.by_keys(&mut (0..knobs.rows), visit)?,
+                Way::Iteration => _ = table.by_iteration(visit)?,
+            }
             Ok(counts)
         },
         |counts, way, consistency| counts.settle(way, knobs, tally, consistency),

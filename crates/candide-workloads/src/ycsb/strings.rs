@@ -17,7 +17,7 @@ use super::row::Pool;
 use super::writer::{Tally, Writer};
 use super::{Operation, POOL_STREAM, Verify, Ycsb};
 use crate::hottest::probe;
-use crate::read_back::rows;
+use crate::read_back::long_rows;
 use crate::replay::{Replay, Stopped};
 use crate::workload::{require, run_as};
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
@@ -199,7 +199,8 @@ impl<P: Protocol> Loaded<P> for StringsTables<P> {
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
         let session = RefCell::new(session);
-        settle(&rows(&self.table, &session), &self.knobs, &self.tally(), StringsRow::for_each)
+        let rows = long_rows(&self.table, &session);
+        settle(&*rows, &self.knobs, &self.tally(), StringsRow::for_each)
     }
 }
 
