@@ -116,6 +116,17 @@ impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I
         IndexScan { table, number, tx, projection, way, last: None, index: PhantomData }
     }
 
+    /// Returns the scan with another projection, and its own one, the table and the transaction.
+    pub(super) fn with<Other>(
+        self,
+        other: impl FnOnce(&Pr) -> Other,
+    ) -> (IndexScan<'t, R, K, I, P, Other>, Pr, &'t Table<R, P>, &'t Tx<'t, P>) {
+        let IndexScan { table, number, tx, projection, way, last, index } = self;
+        let other = other(&projection);
+        let scan = IndexScan { table, number, tx, projection: other, way, last, index };
+        (scan, projection, table, tx)
+    }
+
     fn core(&self) -> &IndexCore {
         index_of(self.table, self.number)
     }
