@@ -116,15 +116,15 @@ impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I
         IndexScan { table, number, tx, projection, way, last: None, index: PhantomData }
     }
 
-    /// Returns the scan with another projection, and its own one, the table and the transaction.
-    pub(super) fn with<Other>(
-        self,
-        other: impl FnOnce(&Pr) -> Other,
-    ) -> (IndexScan<'t, R, K, I, P, Other>, Pr, &'t Table<R, P>, &'t Tx<'t, P>) {
-        let IndexScan { table, number, tx, projection, way, last, index } = self;
-        let other = other(&projection);
-        let scan = IndexScan { table, number, tx, projection: other, way, last, index };
-        (scan, projection, table, tx)
+    /// Returns the table, the transaction, and the projection.
+    pub(super) fn parts(&self) -> (&'t Table<R, P>, &'t Tx<'t, P>, &Pr) {
+        (self.table, self.tx, &self.projection)
+    }
+
+    /// Returns the scan with another projection.
+    pub(super) fn with<Other>(self, projection: Other) -> IndexScan<'t, R, K, I, P, Other> {
+        let IndexScan { table, number, tx, way, last, index, .. } = self;
+        IndexScan { table, number, tx, projection, way, last, index }
     }
 
     fn core(&self) -> &IndexCore {

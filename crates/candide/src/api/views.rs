@@ -205,8 +205,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
         self,
         mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (rows, projection, table, tx) = self.with(|projection| Unread(*projection));
-        for row in rows {
+        let (table, tx, &projection) = self.parts();
+        for row in self.with(Unread(projection)) {
             let (key, words) = row?;
             table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
         }
