@@ -30,12 +30,13 @@ use std::time::Duration;
 
 use candide::Level;
 use candide::experiments::{Factor, Timestamps};
+use candide_compiled::keys::measured;
 use candide_harness::{
     Choices, Cores, Failure, Files, Matrix, Outputs, Profile, Rules, each_once, explained_columns,
 };
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::stamp::Scale;
-use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
+use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb, YcsbStrings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -664,14 +665,18 @@ pub(crate) struct YcsbArgs {
     #[arg(long)]
     duplicates: bool,
 
+    /// The 100 bytes of a value are in its row (fixed), or a `String` of any length (strings)
+    #[arg(long, value_enum, default_value_t = ValuesChoice::Fixed)]
+    values: ValuesChoice,
+
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
     /// The values that are written, and the check after the runs: `increment` (counters must add
-    /// up), `tag` (each column must hold a last committed write), `values` (random values, whose
-    /// form is checked), `counts` (random values; only the number of rows is checked) [default:
-    /// increment, or counts with --profile paper]
+    /// up; not with strings), `tag` (each column must hold a last committed write), `values`
+    /// (random values, whose form is checked), `counts` (random values; only the number of rows is
+    /// checked) [default: increment, tag with strings, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -679,14 +684,29 @@ pub(crate) struct YcsbArgs {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ValuesChoice {
+    Fixed,
+    Strings,
+}
+
 impl YcsbArgs {
     /// Returns one workload for each mix.
-    pub(crate) fn workloads(&self) -> Vec<Ycsb> {
-        each_once(&self.mode).into_iter().map(|mode| self.workload(mode)).collect()
+    pub(crate) fn workloads(&self) -> Vec<Box<dyn candide_harness::AnyWorkload>> {
+        let workloads = each_once(&self.mode).into_iter().map(|mode| self.workload(mode));
+        match self.values {
+            ValuesChoice::Fixed => workloads.map(measured::ycsb).collect(),
+            ValuesChoice::Strings => {
+                workloads.map(YcsbStrings::new).map(measured::ycsb_strings).collect()
+            }
+        }
     }
 
     fn workload(&self, mode: Mode) -> Ycsb {
-        let profile = self.common.ycsb(Ycsb::published(mode));
+        let mut profile = self.common.ycsb(Ycsb::published(mode));
+        if self.values == ValuesChoice::Strings {
+            profile.verify = self.common.by_profile(Verify::Tag, profile.verify);
+        }
         Ycsb {
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
-    array, beside, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
+    array, beside, long_scan, predicate, ranges, shifting, ycsb_joint, ycsb_narrow,
 };
 use candide_compiled::stamp::measured::{bayes, genome, intruder, kmeans, labyrinth, vacation};
 use candide_compiled::tpcc::measured::tpcc;
@@ -113,7 +113,7 @@ fn execute(command: Command) -> Result<Ending, Failure> {
 /// Runs the workload with the options given, and reports.
 fn bench(workload: Bench) -> Result<Ending, Failure> {
     match workload {
-        Bench::Ycsb(args) => run(args.workloads().into_iter().map(ycsb), &args.common),
+        Bench::Ycsb(args) => run(args.workloads(), &args.common),
         Bench::YcsbNarrow(args) => run(args.workloads().into_iter().map(ycsb_narrow), &args.common),
         Bench::YcsbHot(args) => run(args.workloads().into_iter().map(ycsb_joint), &args.common),
         Bench::LongScan(args) => run(args.workloads().into_iter().map(long_scan), &args.common),

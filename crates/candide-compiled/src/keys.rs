@@ -7,7 +7,7 @@ pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
     use candide_workloads::micro::{Array, Beside, Predicate, Ranges};
     use candide_workloads::two_tables::{LongScan, Shifting};
-    use candide_workloads::ycsb::{Joint, Narrow, Single, WideInThirds, Word, Ycsb};
+    use candide_workloads::ycsb::{Joint, Narrow, Single, WideInThirds, Word, Ycsb, YcsbStrings};
 
     /// Makes YCSB measurable.
     #[inline(never)]
@@ -18,6 +18,12 @@ pub mod measured {
     /// Makes YCSB with three timestamps to a row measurable.
     #[inline(never)]
     pub fn ycsb_thirds(workload: Ycsb<WideInThirds>) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes YCSB on strings of any length measurable.
+    #[inline(never)]
+    pub fn ycsb_strings(workload: YcsbStrings) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 

@@ -256,6 +256,20 @@ pub(crate) trait ReadLong<R: Record> {
     fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
 }
 
+impl<R: Record> ReadLong<R> for Rows<'_, R> {
+    fn by_keys(
+        &self,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort> {
+        Rows::by_keys(self, keys, visit)
+    }
+
+    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error> {
+        Rows::by_iteration(self, visit)
+    }
+}
+
 impl<R: Record, P: Protocol> ReadLong<R> for (&Table<R, P>, &RefCell<Session<P>>) {
     fn by_keys(
         &self,

@@ -106,6 +106,12 @@ those that there are. If a row is wrong, or its key is there, also in a unique i
 type declares, all rows before it are loaded, and none from it on. A unique index that a program
 makes by `create_index` is named in a warning, and checked when the program makes it again.
 
+The files do not have what a program may change without a migration: how many bytes an index keeps
+of a text (`bytes = ..`), and that a text is JSON of a type. Such rows are loaded. A text that is
+too long is the error of the program when it names the table, with table, index, length and limit;
+one that is no JSON is the outcome of the transaction that reads it. `Table::import_json` checks
+both.
+
 Examples:
   candide load shop.candide accounts accounts.csv
   candide dump old.candide accounts | candide load shop.candide accounts -";

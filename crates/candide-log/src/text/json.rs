@@ -73,10 +73,12 @@ impl<'a> Json<'a> {
                     at: self.at + self.text.len(),
                     what: format!("{open} is cut off here"),
                 },
-                None => FaultAt {
-                    at: self.at + error.column().saturating_sub(1),
-                    what: what.to_owned(),
-                },
+                None => {
+                    let lines = self.text.split_inclusive('\n').take(error.line() - 1);
+                    let before = lines.map(str::len).sum::<usize>();
+                    let at = self.at + before + error.column().saturating_sub(1);
+                    FaultAt { at, what: what.to_owned() }
+                }
             }
         })
     }

@@ -22,6 +22,16 @@ impl Named<'_> {
 
     /// Returns the value of a text.
     pub(super) fn of_text(self, at: usize, text: &str) -> Result<Value, FaultAt> {
+        let ty = if let TypeSchema::Option(inner) = self.ty { inner } else { self.ty };
+        // Rows that were made without the column have an empty text, and go out with it.
+        if *ty == TypeSchema::Json
+            && !text.is_empty()
+            && let Err(FaultAt { at: inside, what }) = Json::parse(text)
+        {
+            let end = text.floor_char_boundary(inside);
+            let character = 1 + text[..end].chars().count();
+            return self.wrong(at, text, &format!("JSON: at its character {character}, {what}"));
+        }
         Value::of_text(self.ty, text).or_else(|can_be| self.wrong(at, text, &can_be))
     }
 

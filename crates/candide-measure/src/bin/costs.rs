@@ -20,7 +20,7 @@
 use candide::policy::{Policies, Policy};
 use candide::{
     Abort, Builder, Database, Level, LogOptions, Protocol, Record, Session, Table, TableOptions,
-    Tx, Whole,
+    Text, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
@@ -149,6 +149,28 @@ impl Listed {
         let Product { id, price, weight, supplier, stock, ordered } = Product::new(id);
         Listed { id, price, weight, supplier, stock, ordered }
     }
+}
+
+/// The two texts of the columns below, each of 100 bytes.
+const TEXTS: [&str; 2] = [
+    "All this is indispensable, replied the one-eyed doctor: private ills make up the general good, and s",
+    "In the country of Westphalia, in the castle of the most noble Baron of Thunder-ten-tronckh lived a y",
+];
+
+/// A row with a text of a fixed bound.
+#[derive(Record, Debug, Clone, Copy)]
+struct Bounded {
+    #[key]
+    id: u64,
+    text: Text<104>,
+}
+
+/// A row with a text of any length.
+#[derive(Record, Debug, Clone)]
+struct Unbounded {
+    #[key]
+    id: u64,
+    text: String,
 }
 
 fn main() -> Done {
@@ -334,6 +356,8 @@ struct Operations<P: Protocol> {
     session: Session<P>,
     hash: Table<Product, P>,
     ordered: Table<Listed, P>,
+    bounded: Table<Bounded, P>,
+    unbounded: Table<Unbounded, P>,
     present: Keys,
     absent: Keys,
     transactions: usize,
@@ -347,16 +371,30 @@ impl<P: Protocol> Operations<P> {
         let hash =
             db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
         let ordered = db.table("ordered")?;
+        let (bounded, unbounded) = (db.table("bounded")?, db.table("unbounded")?);
         let mut session = db.session()?;
         let (present, absent) = (Keys::new(0, sizes.rows), Keys::new(1, sizes.rows));
         for id in &present.keys {
             session.run(|tx| {
                 hash.insert(tx, Product::new(*id))?;
-                ordered.insert(tx, Listed::new(*id))
+                ordered.insert(tx, Listed::new(*id))?;
+                let text = TEXTS[0].parse().expect("at most 104 bytes");
+                bounded.insert(tx, Bounded { id: *id, text })?;
+                unbounded.insert(tx, Unbounded { id: *id, text: TEXTS[0].to_string() })
             })?;
         }
         let transactions = sizes.transactions;
-        Ok(Operations { session, hash, ordered, present, absent, transactions, db })
+        Ok(Operations {
+            session,
+            hash,
+            ordered,
+            bounded,
+            unbounded,
+            present,
+            absent,
+            transactions,
+            db,
+        })
     }
 
     fn run(mut self) -> Done {
@@ -431,8 +469,40 @@ impl<P: Protocol> Operations<P> {
             |tx, id| ordered.insert(tx, Listed::new(*id)),
             |tx, id| ordered.delete(tx, id),
         )?;
+        self.texts()?;
         self.scans(ordered)?;
         self.commits(hash)
+    }
+
+    /// Counts a set and a read of a text of 100 bytes in a column of each kind, and collecting what
+    /// the set of a column of any length has replaced.
+    fn texts(&mut self) -> Done {
+        let (bounded, unbounded) = (self.bounded.clone(), self.unbounded.clone());
+        let (bounded, unbounded) = (&bounded, &unbounded);
+        let text = TEXTS[1];
+        let fixed: Text<104> = text.parse()?;
+        let found = Given::Present;
+        self.each("get 100 bytes of a Text<104>, hash", found, |tx, id| {
+            bounded.get(tx, id, Bounded::TEXT).map(keep)
+        })?;
+        self.each("get 100 bytes of a String, hash", found, |tx, id| {
+            unbounded.get(tx, id, Unbounded::TEXT).map(keep)
+        })?;
+        self.each("lend 100 bytes of a String, hash", found, |tx, id| {
+            unbounded.get_with(tx, id, Unbounded::TEXT, |text| keep(text)).map(keep)
+        })?;
+        self.each("set 100 bytes of a Text<104>, hash", found, |tx, id| {
+            bounded.update(tx, id, Bounded::TEXT.set(fixed))
+        })?;
+        self.each("set 100 bytes of a String, hash", found, |tx, id| {
+            unbounded.update(tx, id, Unbounded::TEXT.set(text))
+        })?;
+        self.collecting(
+            "collect after a set of a String, hash",
+            found,
+            |_, _| Ok(()),
+            |tx, id| unbounded.update(tx, id, Unbounded::TEXT.set(text)),
+        )
     }
 
     /// Counts the time until the first operation, without the time that counting takes.

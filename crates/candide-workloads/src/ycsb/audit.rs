@@ -2,21 +2,21 @@
 
 use std::cell::RefCell;
 
-use candide::{Protocol, Session, Table};
+use candide::{Protocol, Record, Session, Table};
 
 use super::knobs::{Verify, Ycsb};
-use super::layout::{Layout, Value};
+use super::layout::{Layout, Value, head};
 use super::row::UserRow;
 use super::writer::{Tag, Tally};
-use crate::read_back::{Rows, audit, fingerprint, rows};
+use crate::read_back::{ReadLong, Way, audit, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
     /// Returns the value that the loader writes into a column. `random` is a random value for the
     /// column.
-    pub(super) fn initial<V: Value>(self, random: V) -> V {
+    pub(super) fn initial<V: Value>(self, random: &V) -> V {
         match self {
-            Verify::Counts | Verify::Values => random,
+            Verify::Counts | Verify::Values => random.clone(),
             Verify::Increment => {
                 let bytes = random.bytes();
                 V::from_fn(|index| if index < size_of::<u64>() { 0 } else { bytes[index] })
@@ -27,12 +27,11 @@ impl Verify {
 
     /// Returns whether `value` is a possible value of a column after loading and the committed
     /// writes in `tally`.
-    fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
-        let bytes = value.bytes();
+    fn explains(self, slot: usize, bytes: &[u8], tally: &Tally) -> bool {
         match self {
             Verify::Counts | Verify::Values => bytes.iter().all(u8::is_ascii_alphanumeric),
             Verify::Increment => bytes[size_of::<u64>()..].iter().all(u8::is_ascii_alphanumeric),
-            Verify::Tag => tally.explains(slot, value),
+            Verify::Tag => tally.explains(slot, bytes),
         }
     }
 }
@@ -45,13 +44,18 @@ pub(super) fn check<P: Protocol, L: Layout>(
     knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
-    settle(&rows(table, session), knobs, tally)
+    settle(&rows(table, session), knobs, tally, |row, each| {
+        (0..).zip(row.columns.as_ref()).for_each(|(column, value)| each(column, value.bytes()));
+    })
 }
 
-fn settle<L: Layout>(
-    table: &Rows<'_, UserRow<L>>,
+/// Does the work of [`check`] for rows of any type with keys of numbers, of which `columns` passes
+/// each column's number and bytes.
+pub(super) fn settle<R: Record<Key = u64>, L: Layout>(
+    table: &dyn ReadLong<R>,
     knobs: &Ycsb<L>,
     tally: &Tally,
+    columns: impl Fn(&R, &mut dyn FnMut(usize, &[u8])),
 ) -> Result<Consistency, Failure> {
     if knobs.verify == Verify::Counts {
         let mut consistency = Consistency::default();
@@ -63,8 +67,19 @@ fn settle<L: Layout>(
     let mut consistency = audit(
         |way| {
             let mut counts = Counts::default();
-            let visit = &mut |row: &_| counts.count(row, knobs.verify, tally);
-            table.read(way, &mut (0..knobs.rows), visit)?;
+            let visit = &mut |row: &R| {
+                counts.rows += 1;
+                let key = row.key();
+                columns(row, &mut |column, bytes| {
+                    let slot = UserRow::<L>::slot(key, column);
+                    let is_explained = knobs.verify.explains(slot, bytes, tally);
+                    counts.count((key, column), bytes, is_explained);
+                });
+            };
+            match way {
+                Way::Transactions => table.by_keys(&mut (0..knobs.rows), visit)?,
+                Way::Iteration => _ = table.by_iteration(visit)?,
+            }
             Ok(counts)
         },
         |counts, way, consistency| counts.settle(way, knobs, tally, consistency),
@@ -92,19 +107,15 @@ struct Counts {
 }
 
 impl Counts {
-    fn count<L: Layout>(&mut self, row: &UserRow<L>, verify: Verify, tally: &Tally) {
-        self.rows += 1;
-        for (column, value) in row.columns.as_ref().iter().enumerate() {
-            let bytes = value.bytes();
-            self.heads = self.heads.wrapping_add(value.head());
-            self.fingerprint =
-                self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
-            if !verify.explains(UserRow::<L>::slot(row.key, column), value, tally) {
-                let place = (row.key, column);
-                self.strange += 1;
-                self.strange_first =
-                    Some(self.strange_first.map_or(place, |first| first.min(place)));
-            }
+    /// Counts the bytes of a column of a row; `place` is the row's key and the column's number.
+    fn count(&mut self, place: (u64, usize), bytes: &[u8], is_explained: bool) {
+        let (key, column) = place;
+        self.heads = self.heads.wrapping_add(head(bytes));
+        self.fingerprint =
+            self.fingerprint.wrapping_add(fingerprint(key ^ (column as u64) << 56, bytes));
+        if !is_explained {
+            self.strange += 1;
+            self.strange_first = Some(self.strange_first.map_or(place, |first| first.min(place)));
         }
     }
 

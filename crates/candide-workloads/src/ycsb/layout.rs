@@ -11,7 +11,7 @@ use serde::Serializer;
 pub const COLUMNS_MAX: usize = 10;
 
 /// The value of a column: at least eight bytes, so that a counter fits at its head.
-pub trait Value: Field + Eq + fmt::Debug {
+pub trait Value: Clone + Eq + fmt::Debug + Send + Sync + 'static {
     /// The number of bytes.
     const BYTES: usize;
 
@@ -23,8 +23,13 @@ pub trait Value: Field + Eq + fmt::Debug {
 
     /// Returns the counter in the first eight bytes.
     fn head(&self) -> u64 {
-        self.bytes().first_chunk().map_or(0, |head| u64::from_le_bytes(*head))
+        head(self.bytes())
     }
+}
+
+/// Returns the counter in the first eight bytes.
+pub(super) fn head(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |head| u64::from_le_bytes(*head))
 }
 
 impl<const N: usize> Value for Bytes<N> {
@@ -32,6 +37,22 @@ impl<const N: usize> Value for Bytes<N> {
 
     fn from_fn(byte: impl FnMut(usize) -> u8) -> Self {
         Bytes::from_fn(byte)
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+/// A text of 100 bytes.
+impl Value for String {
+    const BYTES: usize = 100;
+
+    /// # Panics
+    /// If the bytes are no text.
+    fn from_fn(byte: impl FnMut(usize) -> u8) -> Self {
+        String::from_utf8((0..Self::BYTES).map(byte).collect()).expect("characters, or a tag")
     }
 
     #[inline]
@@ -50,7 +71,7 @@ pub trait Values<V>: AsRef<[V]> + Copy + Eq + fmt::Debug + Send + Sync + 'static
     fn from_fn(value: impl FnMut(usize) -> V) -> Self;
 }
 
-impl<V: Value, const N: usize> Values<V> for [V; N] {
+impl<V: Value + Copy, const N: usize> Values<V> for [V; N] {
     const COUNT: usize = N;
 
     fn from_fn(value: impl FnMut(usize) -> V) -> Self {
@@ -61,7 +82,7 @@ impl<V: Value, const N: usize> Values<V> for [V; N] {
 /// The columns of a table. Columns are assigned to the groups in rotation.
 pub trait Layout: Copy + Eq + fmt::Debug + Send + Sync + 'static {
     /// The type of a column's value.
-    type Value: Value;
+    type Value: Value + Field;
     /// The array of a row's values.
     type Values: Values<Self::Value>;
     /// The kind of index of a table, unless the table's options request an ordered index.

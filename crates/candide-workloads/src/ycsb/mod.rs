@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | [`Ycsb::published`], A, B and C of STOv2 (VLDB 2020) | [`Wide`] | 16 or 2, blind writes |
 //! | the same, by [`Ycsb::in_thirds`] | [`WideInThirds`] | 16 or 2, blind writes |
+//! | the same, by [`YcsbStrings::new`] | ten columns of `String` | 16 or 2, blind writes |
 //! | [`Ycsb::granularity`], of the study of timestamp granularity (2018) | [`Narrow`] | 16 or 2, blind writes |
 //! | [`Ycsb::hot`], of MOCC (VLDB 2016) | [`Joint`] | 10 on fifty rows, of which the first ones read and write |
 //! | [`Ycsb::dbx1000`] | [`Joint`] | 16, few of them writes, which are blind |
@@ -18,6 +19,7 @@ mod layout;
 mod operation;
 mod row;
 mod scan;
+mod strings;
 mod transaction;
 mod writer;
 
@@ -38,6 +40,7 @@ pub(crate) use operation::Operation;
 use row::Pool;
 pub use row::UserRow;
 pub(crate) use scan::scan_all;
+pub use strings::{StringsRow, StringsTables, StringsWorker, YcsbStrings};
 pub use transaction::YcsbWorker;
 pub(crate) use transaction::{Attempt, Manner};
 use writer::Tally;

@@ -82,7 +82,7 @@ impl<V: Value> Pool<V> {
     }
 
     /// Returns value number `index`, modulo the number of values.
-    pub(crate) fn get(&self, index: usize) -> V {
-        self.0[index % Self::VALUES]
+    pub(crate) fn get(&self, index: usize) -> &V {
+        &self.0[index % Self::VALUES]
     }
 }

@@ -6,7 +6,7 @@ use candide::report::Stats;
 use candide::{Abort, Protocol, RunOptions, Session, Table, Tx};
 
 use super::knobs::{Access, Ycsb};
-use super::layout::{Layout, Wide};
+use super::layout::{Layout, Value, Wide};
 use super::operation::Operation;
 use super::row::UserRow;
 use super::writer::Writer;
@@ -142,7 +142,7 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
                 } else {
                     row.read(column)?
                 });
-                self.torn += u64::from(self.writer.is_torn(&value));
+                self.torn += u64::from(self.writer.is_torn(value.bytes()));
             }
             if operation.write {
                 self.writer.write(row, *operation, access, self.position)?;

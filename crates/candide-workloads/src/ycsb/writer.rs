@@ -1,5 +1,6 @@
 //! The values that transactions write, and the tally of committed writes.
 
+use candide::schema::Field;
 use candide::{Abort, Protocol, Row};
 use fastrand::Rng;
 
@@ -22,7 +23,7 @@ pub(crate) enum Writer<V> {
 impl<V: Value> Writer<V> {
     /// Creates the writer of thread number `thread`. The thread's log of tags moves from `tally`
     /// into the writer; [`Tally::absorb`] moves it back.
-    pub(super) fn new<L: Layout<Value = V>>(
+    pub(super) fn new<L: Layout>(
         knobs: &Ycsb<L>,
         thread: usize,
         rng: &mut Rng,
@@ -51,11 +52,14 @@ impl<V: Value> Writer<V> {
         operation: Operation,
         access: Access,
         position: usize,
-    ) -> Result<(), Abort> {
+    ) -> Result<(), Abort>
+    where
+        V: Field,
+    {
         let number = usize::from(operation.column);
         let column = UserRow::<L>::COLUMNS[number];
         match self {
-            Writer::Values { pool, next } => row.update(column.set(pool.get(next + position))),
+            Writer::Values { pool, next } => row.update(column.set(*pool.get(next + position))),
             Writer::Increments { .. } => {
                 let head = UserRow::<L>::HEADS[number];
                 match access {
@@ -64,26 +68,35 @@ impl<V: Value> Writer<V> {
                 }
             }
             Writer::Tags { thread, log, .. } => {
-                let tag = Tag::new(*thread, log.sequence + 1 + position as u64);
-                row.update(column.set(tag.fill::<L::Value>()))
+                row.update(column.set(log.tag(*thread, position).fill::<L::Value>()))
             }
         }
     }
 
-    /// Returns whether a value that was read mixes two writes. If values are not tags, this is not
-    /// known, and the function returns `false`.
+    /// Passes the value of the write at place `position` of its transaction to `write`, without a
+    /// copy.
+    ///
+    /// # Panics
+    /// If writes are increments.
     #[inline]
-    pub(super) fn is_torn(&self, value: &V) -> bool {
-        matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
+    pub(super) fn lend<T>(&self, position: usize, write: impl FnOnce(&V) -> T) -> T {
+        match self {
+            Writer::Values { pool, next } => write(pool.get(next + position)),
+            Writer::Increments { .. } => unreachable!("the knobs are checked"),
+            Writer::Tags { thread, log, .. } => write(&log.tag(*thread, position).fill()),
+        }
+    }
+
+    /// Returns whether the bytes of a value that was read mix two writes. If values are not tags,
+    /// this is not known, and the function returns `false`.
+    #[inline]
+    pub(super) fn is_torn(&self, bytes: &[u8]) -> bool {
+        matches!(self, Writer::Tags { .. }) && Tag::of(bytes).is_none()
     }
 
     /// Adds a committed transaction with `torn_reads` torn reads to the writer's counts.
     #[inline]
-    pub(crate) fn committed<L: Layout<Value = V>>(
-        &mut self,
-        operations: &[Operation],
-        torn_reads: u64,
-    ) {
+    pub(crate) fn committed<L: Layout>(&mut self, operations: &[Operation], torn_reads: u64) {
         let writes = (0u64..).zip(operations).filter(|(_, operation)| operation.write);
         match self {
             Writer::Values { next, .. } => *next += operations.len(),
@@ -130,11 +143,11 @@ impl Tally {
         }
     }
 
-    /// Returns whether `value` may be the final value of a column. The value must be filled with
+    /// Returns whether `bytes` may be the final value of a column. The value must be filled with
     /// one tag. The tag is the last one that its writer committed in this column, or the initial
     /// tag if no write to the column was committed.
-    pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
-        match Tag::of(value) {
+    pub(super) fn explains(&self, slot: usize, bytes: &[u8]) -> bool {
+        match Tag::of(bytes) {
             None => false,
             Some(Tag::INITIAL) => self.logs.iter().all(|log| log.last(slot) == 0),
             Some(tag) => {
@@ -156,6 +169,11 @@ pub(crate) struct TagLog {
 }
 
 impl TagLog {
+    /// Returns the tag of the write at place `position` of the next transaction.
+    fn tag(&self, thread: usize, position: usize) -> Tag {
+        Tag::new(thread, self.sequence + 1 + position as u64)
+    }
+
     fn last(&self, slot: usize) -> u64 {
         self.last.get(slot).copied().unwrap_or(0)
     }
@@ -168,15 +186,16 @@ impl<L: Layout> UserRow<L> {
     }
 }
 
-/// The writer and the order of a write: the thread in the upper 16 bits, and the thread's sequence
-/// number in the others.
+/// The writer and the order of a write, in eight bytes of seven bits, which are characters: the
+/// thread in the upper two bytes, and the thread's sequence number in the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
 impl Tag {
     /// The tag that the loader writes. No thread uses this tag, as sequence numbers begin with 1.
     pub(super) const INITIAL: Tag = Tag(0);
-    const SEQUENCE_BITS: u32 = 48;
+    const SEQUENCE_BITS: u32 = 42;
+    const BYTE_BITS: u32 = 7;
 
     fn new(thread: usize, sequence: u64) -> Self {
         Tag((thread as u64) << Self::SEQUENCE_BITS | sequence)
@@ -192,14 +211,19 @@ impl Tag {
 
     /// Returns a column filled with the tag.
     pub(super) fn fill<V: Value>(self) -> V {
-        let bytes = self.0.to_le_bytes();
+        let bytes = self.bytes();
         V::from_fn(|index| bytes[index % bytes.len()])
     }
 
+    fn bytes(self) -> [u8; 8] {
+        std::array::from_fn(|index| (self.0 >> (index as u32 * Self::BYTE_BITS)) as u8 & 0x7f)
+    }
+
     /// Returns the tag that fills `value`; `None` if `value` is a mix of tags.
-    fn of<V: Value>(value: &V) -> Option<Tag> {
-        let (head, _) = value.bytes().split_first_chunk()?;
-        let tag = Tag(u64::from_le_bytes(*head));
-        (tag.fill::<V>() == *value).then_some(tag)
+    fn of(value: &[u8]) -> Option<Tag> {
+        let head: &[u8; 8] = value.first_chunk()?;
+        let tag = head.iter().rev().fold(0, |tag, &byte| tag << Self::BYTE_BITS | u64::from(byte));
+        let fills = value.chunks(head.len()).all(|chunk| *chunk == head[..chunk.len()]);
+        (fills && head.is_ascii()).then_some(Tag(tag))
     }
 }

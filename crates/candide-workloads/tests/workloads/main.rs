@@ -21,5 +21,6 @@ mod two_tables;
 mod vacation;
 mod wikipedia;
 mod ycsb;
+mod ycsb_strings;
 mod ycsb_variants;
 mod zipf;

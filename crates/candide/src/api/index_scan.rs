@@ -116,6 +116,17 @@ impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I
         IndexScan { table, number, tx, projection, way, last: None, index: PhantomData }
     }
 
+    /// Returns the table, the transaction, and the projection.
+    pub(super) fn parts(&self) -> (&'t Table<R, P>, &'t Tx<'t, P>, &Pr) {
+        (self.table, self.tx, &self.projection)
+    }
+
+    /// Returns the scan with another projection.
+    pub(super) fn with<Other>(self, projection: Other) -> IndexScan<'t, R, K, I, P, Other> {
+        let IndexScan { table, number, tx, way, last, index, .. } = self;
+        IndexScan { table, number, tx, projection, way, last, index }
+    }
+
     fn core(&self) -> &IndexCore {
         index_of(self.table, self.number)
     }

@@ -13,7 +13,7 @@ use crate::schema::{
     AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, Key, KeyPacking, KeyWords, LongColumn,
     Number, NumberRange, Place, Projection, Record, Shown, Unread, Update, Updater, Words,
 };
-use crate::txn::{FreeColumnsOnly, KeptImage, Stager, State, Tx};
+use crate::txn::{FreeColumnsOnly, KeptImage, SoleStager, Stager, State, Tx};
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
 
@@ -278,7 +278,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             return Err(self.refuse_text(column));
         }
         let core = self.table.core();
-        if !core.indexes.writes_are_plain() {
+        if !core.indexes.writes_are_plain() && core.may_refuse_changes() {
             update.stage(&mut FreeColumnsOnly(core))?;
         }
         self.staging(|stager| stage_update(&update, stager))
@@ -443,6 +443,9 @@ fn stage_update<R: Record, P: Protocol, U: Update<R>>(
     update: &U,
     stager: &mut Stager<'_, R, P>,
 ) -> Result<(), Abort> {
+    if U::SOLE_LONG {
+        return update.stage(&mut SoleStager(stager));
+    }
     if U::LONG {
         stager.keep_all(&[], |keeping| update.stage(keeping))?;
     }

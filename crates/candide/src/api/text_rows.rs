@@ -10,11 +10,11 @@ use crate::catalog::schema_of;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error, StreamError};
 use crate::handle::Handle;
-use crate::schema::{Key, Record, RowType};
+use crate::schema::{FieldInfo, Key, Record, RowType};
 use crate::shared::Inner;
 use crate::txn::Tx;
 use candide_log::format::long_row::LongRow;
-use candide_log::schema::TableSchema;
+use candide_log::schema::{TableSchema, TypeSchema};
 use candide_log::text::{Fault, TextError, TextFormat, TextReader, TextWriter};
 use std::io::{self, BufReader, Read, Write};
 
@@ -72,8 +72,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts the rows of a text as [`Table::export_json`] writes it; returns their number. Every
-    /// row has every field, in any order. Some hundred rows at a time are inserted in a
-    /// transaction. With the cargo feature `text`.
+    /// row has every field, in any order. Texts of columns of `Json` are checked. Some hundred rows
+    /// at a time are inserted in a transaction. With the cargo feature `text`.
     ///
     /// # Errors
     /// [`StreamError::Text`] if a line is no row of the table, or if a row cannot be inserted (see
@@ -102,7 +102,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     fn import_text(&self, format: TextFormat, from: &mut dyn Read) -> Result<u64, StreamError> {
-        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        let row = RowType::of::<R>();
+        let mut table = schema_of(&self.core().name, &row);
+        mark_json(&mut table, row.fields);
         let row_words = R::Key::WORDS + table.row_words();
         let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &table, format, from, insert)
@@ -141,6 +143,18 @@ fn export<P: Protocol>(
     to.write_all(piece.as_bytes())?;
     to.flush()?;
     Ok(total)
+}
+
+/// Gives columns of JSON, which files have as those of strings, the type of JSON, so that the
+/// reader checks their texts. `fields` are those of the table.
+fn mark_json(table: &mut TableSchema, fields: &[FieldInfo]) {
+    for (field, info) in table.fields.iter_mut().zip(fields) {
+        field.ty = match &field.ty {
+            _ if info.long_check.is_none() => continue,
+            TypeSchema::Option(_) => TypeSchema::Option(Box::new(TypeSchema::Json)),
+            _ => TypeSchema::Json,
+        };
+    }
 }
 
 /// Inserts the rows of a text.

@@ -2,12 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+use super::index_scan::IndexScan;
 use super::row::Row;
 use super::scan::Scan;
 use super::table::Table;
 use crate::engine::Protocol;
 use crate::error::Abort;
-use crate::schema::{AsKey, Pinned, Projection, Record, Unread};
+use crate::schema::{AsKey, IndexKind, Key, Pinned, Projection, Record, Unread};
 use crate::txn::Tx;
 use std::borrow::Borrow;
 
@@ -174,6 +175,38 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     ) -> Result<(), E> {
         let Scan { table, tx, projection, units, way } = self;
         for row in (Scan { table, tx, projection: Unread(projection), units, way }) {
+            let (key, words) = row?;
+            table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
+        }
+        Ok(())
+    }
+}
+
+impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
+    IndexScan<'_, R, K, I, P, Pr>
+{
+    /// As [`Scan::for_each_with`].
+    ///
+    /// # Errors
+    /// [Those of every operation](Table#errors-of-every-operation); [`Abort::NoIndex`] if the index
+    /// has been dropped.
+    pub fn for_each_with(self, mut each: impl FnMut(R::Key, Pr::View<'_>)) -> Result<(), Abort> {
+        self.try_for_each_with(|key, columns| {
+            each(key, columns);
+            Ok(())
+        })
+    }
+
+    /// As [`IndexScan::for_each_with`], until `each` returns an error.
+    ///
+    /// # Errors
+    /// The error of `each`, and those of [`IndexScan::for_each_with`].
+    pub fn try_for_each_with<E: From<Abort>>(
+        self,
+        mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (table, tx, &projection) = self.parts();
+        for row in self.with(Unread(projection)) {
             let (key, words) = row?;
             table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
         }

@@ -183,6 +183,12 @@ impl ShowKey {
 }
 
 impl TableCore {
+    /// Returns whether the table has columns that updates must not change.
+    #[inline]
+    pub(crate) fn may_refuse_changes(&self) -> bool {
+        self.restrictions.frozen() != 0 || !self.indexes.is_empty()
+    }
+
     /// Returns the index of deleted records that snapshots see; `None` if the table has none.
     #[inline]
     pub(crate) fn deleted_index(&self) -> Option<&DeletedIndex> {
@@ -491,6 +497,7 @@ impl Indexes {
     }
 
     /// Returns whether the table has no index to keep.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.load(Ordering::Relaxed) & !RESTRICTED == 0
     }

@@ -155,6 +155,10 @@ impl Values {
                     continue;
                 }
                 let word = usize::from(word);
+                // Of an image, which repeats words, all are looked at.
+                if item.present && !item.needs_image && !item.changed().contains(&word) {
+                    continue;
+                }
                 let new = if item.present { writes.new_word(index, word) } else { Some(0) };
                 if let Some(new) = new {
                     self.replace(old(item, word), new, timestamp);

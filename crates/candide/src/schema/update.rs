@@ -37,6 +37,10 @@ pub trait Update<R: Record>: private::Sealed {
     #[doc(hidden)]
     const LONG: bool = false;
 
+    /// Whether the update is one operation on one column of any length.
+    #[doc(hidden)]
+    const SOLE_LONG: bool = false;
+
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
@@ -274,6 +278,7 @@ impl<R, V> private::Sealed for LongUpdate<R, V> {}
 
 impl<R: Record, V> Update<R> for LongUpdate<R, V> {
     const LONG: bool = true;
+    const SOLE_LONG: bool = true;
 
     #[inline]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {

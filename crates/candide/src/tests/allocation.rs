@@ -8,10 +8,12 @@ use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
+use crate::memory::Cache;
 use crate::objects::{TQueue, TVec};
 use crate::schema::{Refused, Updater};
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Column, Database, IndexOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Column, Database, IndexOptions, Session, Table, Text, Tx, Whole};
+use candide_derive::Record;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -280,4 +282,66 @@ fn a_steady_push_allocates_nothing<P: Protocol>() {
     (0..700).for_each(&mut push);
     let steady = (0..100).filter(|&number| calls_of(|| push(number)) == 0).count();
     assert!(steady >= 90, "{}: {steady}", P::NAME);
+}
+
+#[derive(Debug, Clone, Record)]
+#[record(crate = crate)]
+struct Note {
+    #[key]
+    id: u64,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, Record)]
+#[record(crate = crate)]
+struct Card {
+    #[key]
+    id: u64,
+    text: Text<104>,
+}
+
+protocol_tests!(overlapping: a_steady_set_of_a_text_takes_one_block_of_the_session);
+/// It calls the allocator no more often than a set of a text of a fixed bound.
+fn a_steady_set_of_a_text_takes_one_block_of_the_session<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let notes = db.table::<Note>("notes").unwrap();
+    let mut session = db.session().unwrap();
+    session.run(|tx| notes.insert(tx, Note { id: 1, text: "short".to_owned() })).unwrap();
+    let cards = db.table::<Card>("cards").unwrap();
+    session.run(|tx| cards.insert(tx, Card { id: 1, text: Text::default() })).unwrap();
+    let texts = ["a", "b"].map(|character| character.repeat(100));
+    let long = db.inner.engine.long_memory().unwrap();
+    let mut set = |number: usize| {
+        let mut taken = [0; 2];
+        let calls = calls_of(|| {
+            let done = session.run(|tx| {
+                let free = || {
+                    let caches = &tx.state.borrow().worker.local.caches;
+                    caches.iter().flatten().map(Cache::ready).sum::<usize>()
+                };
+                let before = (long.in_use(), free());
+                notes.update(tx, 1, Note::TEXT.set(&texts[number % 2]))?;
+                taken = [(long.in_use() - before.0) as usize, before.1.saturating_sub(free())];
+                Ok(())
+            });
+            assert_eq!(done, Ok(()), "{}", P::NAME);
+        });
+        db.inner.engine.epochs.pass();
+        (taken, calls)
+    };
+    (0..200).for_each(|number| _ = set(number));
+    let seen: Vec<_> = (0..100).map(set).collect();
+    let fixed = texts.each_ref().map(|text| text.parse::<Text<104>>().unwrap());
+    let mut set_card = |number: usize| {
+        let set = Card::TEXT.set(fixed[number % 2]);
+        let calls = calls_of(|| session.run(|tx| cards.update(tx, 1, set)).unwrap());
+        db.inner.engine.epochs.pass();
+        calls
+    };
+    (0..200).for_each(|number| _ = set_card(number));
+    let most = (0..100).map(set_card).min().unwrap();
+    // The queue of replaced values, which snapshots may see, allocates.
+    let most = if P::NAME == "mvcc" { 4 } else { most };
+    let steady = seen.iter().filter(|(taken, calls)| *taken == [1, 1] && *calls <= most).count();
+    assert!(steady >= 90, "{}: {steady}, {most} for a card, {:?}", P::NAME, &seen[..4]);
 }

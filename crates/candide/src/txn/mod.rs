@@ -40,7 +40,7 @@ pub(crate) use lookup::InsertTarget;
 pub use options::RunOptions;
 pub use outcome::Outcome;
 pub(crate) use run::{SessionShared, TxnRunner};
-pub(crate) use staging::{FreeColumnsOnly, KeptImage, Stager};
+pub(crate) use staging::{FreeColumnsOnly, KeptImage, SoleStager, Stager};
 pub(crate) use state::{Mark, State};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use step_list::OwnedList;

@@ -58,6 +58,23 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         stage(&mut Keeping { stager: self, seen })
     }
 
+    /// Keeps bytes for a column until the attempt ends, and returns the word that has or names
+    /// them.
+    fn keep_bytes(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort> {
+        if bytes.len() > LONG_BYTES_MAX {
+            let at = self.table.layout.first_of(self.record);
+            let note = OutcomeNote::at(Abort::TextTooLong, at);
+            return Err(self.state.refuse_too_long(note, column, bytes.len()));
+        }
+        self.state.stage_long(self.engine, self.table, bytes)
+    }
+
+    #[cold]
+    fn refuse_value(&mut self, column: LongColumn, problem: String) -> Abort {
+        let note = OutcomeNote::at(Abort::Unencodable, self.table.layout.first_of(self.record));
+        self.state.refuse_value(note, column, problem)
+    }
+
     /// Returns the words that [`Stager::keep_all`] has kept, with their columns' places.
     pub(crate) fn kept_words(&self) -> Vec<(usize, u64)> {
         self.state.kept.clone()
@@ -340,26 +357,19 @@ pub(crate) struct Keeping<'a, 's, R, P: Protocol> {
 
 impl<R: Record, P: Protocol> LongSink for Keeping<'_, '_, R, P> {
     fn keep(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort> {
-        let Stager { state, engine, table, record, .. } = &mut *self.stager;
-        if bytes.len() > LONG_BYTES_MAX {
-            let note = OutcomeNote::at(Abort::TextTooLong, table.layout.first_of(*record));
-            return Err(state.refuse_too_long(note, column, bytes.len()));
-        }
         let of_column = |&&(seen, _): &&(LongColumn, u64)| seen.word == column.word;
         let seen = self.seen.iter().find(of_column).map(|&(_, word)| word);
         // The attempt has read the word, in its pin, from this row (BL2).
-        let word = match seen.filter(|&word| long::has(word, bytes, &**state)) {
+        let word = match seen.filter(|&word| long::has(word, bytes, &*self.stager.state)) {
             Some(word) => word,
-            None => state.stage_long(engine, table, bytes)?,
+            None => self.stager.keep_bytes(column, bytes)?,
         };
-        state.kept.push((column.word, word));
+        self.stager.state.kept.push((column.word, word));
         Ok(word)
     }
 
     fn refuse(&mut self, column: LongColumn, problem: String) -> Abort {
-        let Stager { state, table, record, .. } = &mut *self.stager;
-        let note = OutcomeNote::at(Abort::Unencodable, table.layout.first_of(*record));
-        state.refuse_value(note, column, problem)
+        self.stager.refuse_value(column, problem)
     }
 }
 
@@ -415,6 +425,35 @@ fn kept_for(column: LongColumn, kept: Option<&(usize, u64)>) -> u64 {
         .filter(|&&(of, _)| of == column.word)
         .unwrap_or_else(|| panic!("column {} has had another value before", column.name));
     word
+}
+
+/// A sink of an update that is one operation on one column of any length: the bytes are kept when
+/// it is staged.
+pub(crate) struct SoleStager<'a, 's, R, P: Protocol>(pub(crate) &'a mut Stager<'s, R, P>);
+
+impl<R: Record, P: Protocol> LongSink for SoleStager<'_, '_, R, P> {
+    fn keep(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort> {
+        self.0.keep_bytes(column, bytes)
+    }
+
+    fn refuse(&mut self, column: LongColumn, problem: String) -> Abort {
+        self.0.refuse_value(column, problem)
+    }
+}
+
+impl<R: Record, P: Protocol> Sink for SoleStager<'_, '_, R, P> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.0.set(place, word)
+    }
+
+    fn guard(&mut self, place: Place, word: u64) -> Result<(), Abort> {
+        self.0.guard(place, word)
+    }
+
+    fn compute(&mut self, place: Place, signed: bool, by: Arithmetic) -> Result<(), Abort> {
+        self.0.compute(place, signed, by)
+    }
 }
 
 /// Takes the words of the bytes that [`Stager::keep_all`] has kept.

@@ -89,7 +89,8 @@ impl<V: Value> Record for Row<V> {
     type Key = u64;
     type Index = Hashed;
     type Image = V::Image;
-    const META: candide::schema::Meta = candide::schema::Meta::new("Row", &[Group::new("value", V::WORDS)]);
+    const META: candide::schema::Meta =
+        candide::schema::Meta::new("Row", &[Group::new("value", V::WORDS)]);
 
     fn key(&self) -> u64 {
         self.key
@@ -116,11 +117,19 @@ impl<P: Protocol, V: Value> Tables<P, V> {
     }
 
     fn of(database: Database<P>, size: Size) -> Result<Self, Failure> {
-        let options = TableOptions::default().capacity(size.rows as usize);
-        let table = |number| database.table_with(&format!("table {number}"), options);
-        let tables = (0..size.tables).map(table).collect::<Result<_, _>>()?;
+        let tables = opened(&database, size)?;
         Ok(Tables { database, tables })
     }
+}
+
+/// Returns new tables of a database.
+pub(super) fn opened<R: Record, P: Protocol>(
+    database: &Database<P>,
+    size: Size,
+) -> Result<Vec<Table<R, P>>, Failure> {
+    let options = TableOptions::default().capacity(size.rows as usize);
+    let table = |number| database.table_with(&format!("table {number}"), options);
+    Ok((0..size.tables).map(table).collect::<Result<_, _>>()?)
 }
 
 impl<P: Protocol, V: Value> Store<V> for Tables<P, V> {
@@ -171,16 +180,24 @@ impl<P: Protocol, V: Value> Sessions<'_, P, V> {
         body: impl Fn(&mut Running<'_, '_, P, V>) -> Result<T, Stopped>,
     ) -> Result<Done<T>, Failure> {
         let Sessions { session, tables } = self;
-        let mut attempts = 0;
-        let end = session.try_run(|tx| {
-            attempts += 1;
-            body(&mut Running { tx, tables })
-        });
-        match end {
-            Ok(output) => Ok(Done { output, retries: attempts - 1 }),
-            Err(Stopped::Conflict) => Err("a conflict that was not repeated".into()),
-            Err(Stopped::Failed(failure)) => Err(failure),
-        }
+        run(session, |tx| body(&mut Running { tx, tables }))
+    }
+}
+
+/// Runs a transaction until it has committed.
+pub(super) fn run<P: Protocol, T>(
+    session: &mut Session<P>,
+    body: impl Fn(&Tx<'_, P>) -> Result<T, Stopped>,
+) -> Result<Done<T>, Failure> {
+    let mut attempts = 0;
+    let end = session.try_run(|tx| {
+        attempts += 1;
+        body(tx)
+    });
+    match end {
+        Ok(output) => Ok(Done { output, retries: attempts - 1 }),
+        Err(Stopped::Conflict) => Err("a conflict that was not repeated".into()),
+        Err(Stopped::Failed(failure)) => Err(failure),
     }
 }
 

@@ -5,6 +5,7 @@
 //! feature.
 
 mod candide_logged;
+mod candide_long;
 mod candide_table;
 #[cfg(feature = "fjall")]
 pub(crate) mod fjall;
@@ -39,6 +40,7 @@ macro_rules! every_candide {
 pub(crate) fn all() -> Vec<Box<dyn Contender>> {
     let mut peers = candide::for_each_protocol!(every_candide);
     peers.extend(vec![
+        of::<candide_long::CandideLong>(),
         #[cfg(feature = "surrealmx")]
         of::<surrealmx::SurrealMx>(),
         of::<stm::FastStm>(),

@@ -289,3 +289,48 @@ fn json_is_described_as_text() {
     assert_eq!(ty("tags"), Some(&FieldType::LongText));
     assert_eq!(ty("counts"), Some(&FieldType::Optional(&FieldType::LongText)));
 }
+
+#[cfg(feature = "text")]
+#[test]
+fn imported_texts_are_json_of_the_type() {
+    let (db, pages) = scene::<Occ>();
+    let good = r#"{"id":1,"tags":"[\"a\"]","counts":"{\"b\":2}","views":0}"#;
+    let empty = r#"{"id":2,"tags":"[]","counts":null,"views":0}"#;
+    let refused = |from: &str, to: &str, wanted: &str| {
+        assert!(good.contains(from));
+        let lines = [empty, &good.replace(from, to), ""].join("\n");
+        let error = pages.import_json(&mut lines.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(wanted), "{error}, not {wanted}");
+        db.run(|tx| pages.delete(tx, 2)).unwrap();
+    };
+    refused(
+        r#"\"a\"]"#,
+        r#"\"a\""#,
+        "line 2, column 16: `[\"a\"` is no value of `tags: Json`, which is JSON: at its character 5, \
+         a list is cut off here",
+    );
+    refused(
+        r#"{\"b\":2}"#,
+        r#"{\n\"é\": b}"#,
+        "line 2, column 35: `{\n\"é\": b}` is no value of `counts: Json`, which is JSON: at its \
+         character 8, expected value",
+    );
+    // JSON, but none of the column's type.
+    refused(r#"[\"a\"]"#, "[1]", "line 2, column 1: ");
+    let lines = [good, empty, ""].join("\n");
+    assert_eq!(pages.import_json(&mut lines.as_bytes()), Ok(2));
+    let mut csv = Vec::new();
+    assert_eq!(pages.export_csv(&mut csv), Ok(2));
+    let csv = String::from_utf8(csv).unwrap();
+    db.run(|tx| pages.clear(tx)).unwrap();
+    let error = pages.import_csv(&mut csv.replace("2}", "2").as_bytes()).unwrap_err().to_string();
+    assert!(
+        error.contains("which is JSON: at its character 7, an object is cut off here"),
+        "{error}"
+    );
+    db.run(|tx| pages.clear(tx)).unwrap();
+    assert_eq!(pages.import_csv(&mut csv.as_bytes()), Ok(2));
+    let row = db.run(|tx| pages.read(tx, 1, Whole)).unwrap();
+    let counts = Some(Json(Counts::from([("b".to_owned(), 2)])));
+    assert_eq!(row, Page { id: 1, tags: Json(vec!["a".to_owned()]), counts, views: 0 });
+}

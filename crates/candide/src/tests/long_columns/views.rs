@@ -2,13 +2,14 @@
 
 use super::{LENGTHS, User, scene, settle, text};
 use crate::engine::{Protocol, Versioned};
-use crate::{Abort, Database, Level, LogOptions, Table, Whole};
+use crate::{Abort, Database, IndexOptions, Level, LogOptions, Table, Whole};
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
 protocol_tests!(all: closures_are_lent_values_of_all_lengths);
 fn closures_are_lent_values_of_all_lengths<P: Protocol>() {
     let (db, users) = scene::<P>();
+    let by_visits = users.create_index("by_visits", User::VISITS, IndexOptions::ordered()).unwrap();
     let mut session = db.session().unwrap();
     let rows: Vec<User> = (0..60).map(User::new).collect();
     session.run(|tx| users.insert_many(tx, rows.iter().cloned())).unwrap();
@@ -46,6 +47,20 @@ fn closures_are_lent_values_of_all_lengths<P: Protocol>() {
                 if count < 10 { Ok(()) } else { Err(Abort::OutOfBounds) }
             });
             assert_eq!((stopped, count), (Err(Abort::OutOfBounds), 10));
+            let mut seen = Vec::new();
+            let found = by_visits.scan(tx, 3..=40, (User::NAME, User::HASH));
+            found.for_each_with(|id, (name, hash)| {
+                seen.push((id, name.to_owned(), hash.map(<[u8]>::to_vec)));
+            })?;
+            let expected = rows[3..=40].iter();
+            let expected = expected.map(|row| (row.id, row.name.clone(), row.hash.clone()));
+            assert!(seen.into_iter().eq(expected));
+            let found = by_visits.rows(tx, 7, User::NAME);
+            let stopped = found.try_for_each_with(|id, name| {
+                assert_eq!((id, name), (7, &*rows[7].name));
+                Err(Abort::OutOfBounds)
+            });
+            assert_eq!(stopped, Err(Abort::OutOfBounds));
             Ok(())
         })
         .unwrap();
