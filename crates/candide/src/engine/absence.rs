@@ -106,7 +106,8 @@ pub trait Absence: Parts {
     }
 
     /// Calls `each` with the words of every version of the unit `at` whose row is present, if the
-    /// versions are in the unit or its chain. No transaction runs, and none will.
+    /// versions are in the unit or its chain. No other transaction runs, and the caller is pinned,
+    /// or nothing is collected meanwhile.
     #[doc(hidden)]
     fn each_row(_clock: &Self::Clock, at: CellAt, each: &mut dyn FnMut(&[AtomicU64])) {
         if !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {

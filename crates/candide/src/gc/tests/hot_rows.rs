@@ -1,12 +1,12 @@
 //! Tests of rows that are written all the time. The chains of such rows stay short, whichever
 //! session wrote the rows first, and whatever transactions read them meanwhile.
 
-use crate::engine::{Due, SharedQueue, VERSIONS_AT_ONCE};
+use crate::engine::{Absence, Due, SharedQueue, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
 use crate::gc::tests::parked_records::looks;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
-use crate::sync::{Point, with_hook};
+use crate::sync::{Ordering, Point, with_hook};
 use crate::tests::interleaving::acting;
 use crate::tests::rows::Item;
 use crate::tests::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
@@ -68,6 +68,37 @@ fn an_inline_version_is_unchanged_until_no_reader_can_see_it() {
     collect(&db, &mut session);
     assert!(first.stamp().ts() > was.ts());
     assert_eq!(count(&db.snapshot(), &items, 1), Some(52));
+}
+
+/// A walk through a chain, which has no latch, is interrupted by the collection of the version that
+/// is next on its way.
+#[test]
+fn a_pinned_walk_through_a_chain_reaches_a_version_that_was_collected_meanwhile() {
+    let (db, items, mut session) = by_hand::<Mvto>();
+    let engine = &db.inner.engine;
+    let core = items.core();
+    let Found::Record(record) = core.index.find(&[1]) else { panic!("it was inserted") };
+    let put = |session: &mut Session<Mvto>, count| {
+        ok(session.run(|tx| items.put(tx, Item::new(1, count))));
+    };
+    put(&mut session, 1);
+    // The version in the record leaves the chain.
+    collect(&db, &mut session);
+    (2..7).for_each(|count| put(&mut session, count));
+    // The walk is pinned after the oldest version was replaced, and so does not see it.
+    engine.epochs.pass();
+    let mut counts = Vec::new();
+    ok(db.run(|_| {
+        Mvto::each_row(&engine.clock, core.layout.first_of(record), &mut |payload| {
+            if counts == [6, 5, 4, 3] {
+                collect(&db, &mut session);
+                assert_eq!(versions(&db, &items, 1), 5);
+            }
+            counts.push(payload[0].load(Ordering::Relaxed));
+        });
+        Ok(())
+    }));
+    assert_eq!(counts, [6, 5, 4, 3, 2, 1]);
 }
 
 protocol_tests!(versioned: a_long_snapshot_keeps_only_the_versions_that_it_sees);
