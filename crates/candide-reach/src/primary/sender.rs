@@ -219,7 +219,7 @@ impl Sender {
         // Without the note, the next opening restarts again.
         let _ = self.note();
         let mut state = self.shared.state();
-        state.lacks_log = false;
+        (state.lacks_log, state.checkpoint_failure) = (false, None);
         state.there.1 = state.there.1.max(state.durable_then);
         state.ends.clear();
         let is_behind = state.unsent() > self.options.backlog;

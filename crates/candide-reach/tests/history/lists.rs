@@ -132,12 +132,12 @@ pub fn read_standby(world: &World, standby: &Standby, is_over: &AtomicBool) -> R
     while !is_over.load(Ordering::SeqCst) {
         thread::sleep(Duration::from_micros(500));
         let invoked = world.now();
-        let Some((generation, stamp)) = world.acknowledged() else { continue };
-        match standby.wait_for(generation, stamp, Duration::from_millis(5)) {
+        let Some(position) = world.acknowledged() else { continue };
+        match standby.wait_for(position, Duration::from_millis(5)) {
             Ok(()) => {}
             Err(WaitError::Timeout) => continue,
             Err(error) => {
-                return Err(format!("stamp {stamp} of {generation} was acknowledged: {error}"));
+                return Err(format!("{position:?} was acknowledged: {error}"));
             }
         }
         if lists.is_none() {

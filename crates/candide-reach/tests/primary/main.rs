@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod alone;
+mod bad_input;
 mod crashes;
 mod promoted;
+mod refusing;
 mod rows;
 mod snapshots;
 

@@ -30,10 +30,10 @@ fn a_promoted_standby_has_all_that_was_acknowledged_and_writes() {
 fn of_two_standbys_that_are_promoted_the_later_one_leads() {
     let place = sim(2);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let standbys = [(); 2].map(|()| follow(&place, &SimDisk::new()).unwrap());
     for standby in &standbys {
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
     }
     let [first, second] = standbys.map(|standby| standby.promote().unwrap().leader);
     let block = Block { stamp_generation: 99, ..Block::default() };
