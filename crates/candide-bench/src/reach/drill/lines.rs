@@ -1,6 +1,7 @@
 //! The lines by which the processes of the drill and their parent speak. A line ends with a full
 //! stop, unless it was cut off.
 
+use super::faults::{FAULTS, Fault};
 use super::tables::Lasts;
 
 /// What a process says.
@@ -33,6 +34,8 @@ pub(super) enum Said {
 /// What the parent says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
+    /// The place has this fault from now on, or none.
+    Place(Option<Fault>),
     /// Read, and say what is there when that is acknowledged.
     Look(usize),
     /// Say where the standby is.
@@ -105,6 +108,7 @@ impl Told {
     /// Returns the line.
     pub(super) fn line(self) -> String {
         match self {
+            Told::Place(fault) => format!("place {}\n", Fault::word(fault)),
             Told::Look(read) => format!("look {read}\n"),
             Told::Where => "where\n".to_string(),
             Told::Stay => "stay\n".to_string(),
@@ -118,7 +122,13 @@ impl Told {
             "where" => Some(Told::Where),
             "stay" => Some(Told::Stay),
             "stop" => Some(Told::Stop),
-            look => look.strip_prefix("look ")?.parse().ok().map(Told::Look),
+            other => match other.strip_prefix("place ") {
+                None => other.strip_prefix("look ")?.parse().ok().map(Told::Look),
+                Some(word) => {
+                    let mut known = [None].into_iter().chain(FAULTS.map(Some));
+                    known.find(|fault| Fault::word(*fault) == word).map(Told::Place)
+                }
+            },
         }
     }
 }
@@ -147,7 +157,8 @@ mod tests {
                 assert_eq!(Said::parse(&line[..end]), None, "{line}");
             }
         }
-        for told in [Told::Look(3), Told::Where, Told::Stay, Told::Stop] {
+        let places = [None].into_iter().chain(FAULTS.map(Some)).map(Told::Place);
+        for told in places.chain([Told::Look(3), Told::Where, Told::Stay, Told::Stop]) {
             assert_eq!(Told::parse(told.line().trim_end()), Some(told));
         }
     }
