@@ -17,6 +17,8 @@ pub(super) enum Said {
     Refused(usize),
     /// It follows.
     Follows,
+    /// It follows, and does not take over any more.
+    Stays,
     /// It begins to take over.
     Promoting,
     /// It has taken over, and opens the database to lead.
@@ -70,6 +72,7 @@ impl Said {
             Said::Saw(read, found) => format!("saw {read} {}", show(found)),
             Said::Refused(read) => format!("refused {read}"),
             Said::Follows => "follows".to_string(),
+            Said::Stays => "stays".to_string(),
             Said::Promoting => "promoting".to_string(),
             Said::Promoted => "promoted".to_string(),
             Said::Led => "led".to_string(),
@@ -93,6 +96,7 @@ impl Said {
             "saw" => Said::Saw(number()? as usize, lasts(words.next()?)?),
             "refused" => Said::Refused(number()? as usize),
             "follows" => Said::Follows,
+            "stays" => Said::Stays,
             "promoting" => Said::Promoting,
             "promoted" => Said::Promoted,
             "led" => Said::Led,
@@ -147,6 +151,7 @@ mod tests {
             Said::Saw(4, found.clone()),
             Said::Refused(5),
             Said::Follows,
+            Said::Stays,
             Said::At(1, 2, u64::MAX, found),
         ];
         for said in said {

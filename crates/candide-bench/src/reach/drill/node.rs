@@ -125,7 +125,10 @@ fn follow(
         }
         tables = tables.or_else(|| Tables::of(standby.database()).ok());
         match told.try_recv() {
-            Ok(Told::Stay) => *promote_after = None,
+            Ok(Told::Stay) => {
+                *promote_after = None;
+                say(&Said::Stays).map_err(text)?;
+            }
             Ok(Told::Where) => tell_where(&standby, tables.as_ref())?,
             Ok(Told::Look(read)) => say(&Said::Refused(read)).map_err(text)?,
             Ok(Told::Stop | Told::Place(_)) | Err(TryRecvError::Empty) => {}

@@ -25,6 +25,8 @@ const ASK: Duration = Duration::from_millis(40);
 const HANGS: Duration = Duration::from_secs(300);
 /// The longest time between two disturbances.
 const QUIET: f64 = 0.8;
+/// The time after which a leader knows that its log has ended.
+const QUIET_END: Duration = Duration::from_millis(600);
 
 /// What has happened.
 #[derive(Debug, Default)]
@@ -351,6 +353,7 @@ impl Play {
                     process.tell(Told::Stay);
                 }
             }
+            Said::Stays => process.stays = true,
             Said::Promoting => {
                 process.follows = false;
                 self.tell(format_args!("process {number} takes over"));
@@ -389,8 +392,12 @@ impl Play {
 
     /// Ends the drill: the leader stops, and the standbys come to the same state.
     fn end(&mut self) -> Result<Lasts, String> {
-        self.is_ending = true;
         self.heal();
+        // A standby whose promotion has failed with the place may have ended the leader's log. Then
+        // one takes over now.
+        self.pass(QUIET_END)?;
+        self.progress("a transaction at the end")?;
+        self.is_ending = true;
         for member in &mut self.members {
             if member.process.paused.is_some() {
                 member.process.pause(None)?;
@@ -400,18 +407,20 @@ impl Play {
         let is_calm = |play: &Play| {
             let up = |member: &&Member| member.process.is_up();
             let leads = play.members.iter().filter(up).filter(|one| one.process.leads.is_some());
-            let follows = play.members.iter().filter(up).filter(|one| one.process.follows);
-            leads.count() == 1 && follows.count() == PROCESSES - 1
+            // One that has not heard may take over.
+            let stays = play.members.iter().filter(up).filter(|one| one.process.stays);
+            leads.count() == 1 && stays.count() == PROCESSES - 1
         };
         self.until("one leader and two standbys", is_calm)?;
         let leader = self.leader().ok_or("no process leads")?;
         self.members[leader].process.tell(Told::Stop);
         self.until("the leader to stop", |play| play.members[leader].process.has_stopped)?;
-        let status = tools::status(Arc::clone(&self.place), 1, Patience::default());
+        let status = tools::status(Arc::clone(&self.place), 9, Patience::default());
         let status = status.map_err(|error| error.to_string())?.ok_or("the place is empty")?;
-        let newest = status.generations.first().ok_or("the place has no generation")?;
-        let Generation { number, last, .. } = *newest;
-        let (last, ..) = last.ok_or("the last leader has written nothing")?;
+        // Claims may be those of promotions that have failed with the place.
+        let logged = |&Generation { number, last, .. }: &Generation| Some((number, last?.0));
+        let newest = status.generations.iter().find_map(logged);
+        let (number, last) = newest.ok_or("the last leaders have written nothing")?;
         self.tell(format_args!("the log ends with object {last} of generation {number}"));
         let end = Instant::now() + HANGS;
         loop {
