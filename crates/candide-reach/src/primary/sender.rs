@@ -275,7 +275,9 @@ impl Sender {
             None if is_whole => (self.own, 0),
             None => (last.0.max(1), last.1),
         };
-        if is_whole && next.0 == self.own {
+        // Behind records of an earlier generation, readers know no cut before the next object.
+        let is_whole = is_whole && next.0 == self.own;
+        if is_whole {
             next.1 = next.1.max(append.cut);
         }
         if next.0 == last.0 {

@@ -112,8 +112,9 @@ pub fn run_client(
         let position = pending.position();
         match pending.wait_for(Level::Replicated) {
             Ok(()) => {
-                world.note(session, invoked, Outcome::Committed, operations);
+                // First, so that who reads after the end of the transaction waits for it.
                 world.acknowledge(position.expect("the database has a place"));
+                world.note(session, invoked, Outcome::Committed, operations);
                 world.count("acknowledged");
             }
             // It may be in the place.

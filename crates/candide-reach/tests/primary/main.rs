@@ -155,6 +155,25 @@ fn a_reopened_primary_leads_again_and_sends_what_the_place_lacks() {
 }
 
 #[test]
+fn an_acknowledgement_behind_a_recovered_tail_has_a_position_that_readers_reach() {
+    let (place, disk) = (SimPlace::new(1), SimDisk::default());
+    let (db, items) = open(&disk, &place, quickly()).unwrap();
+    insert(&db, &items, 1).unwrap();
+    place.handle(1).cut(Direction::Requests, true);
+    db.run(|tx| items.insert(tx, Item { id: 2, count: 2 })).unwrap();
+    let log = LogOptions::new().replicate_with(place.handle(2), quickly());
+    let copy = Arc::new(disk.at(disk.position()));
+    let db = Database::<Occ>::builder().open_on(copy, log).unwrap();
+    let pending = db.run_logged(|_| Ok(()));
+    let position = pending.position().unwrap();
+    pending.wait_for(Level::Replicated).unwrap();
+    let (rows, _) = read(&place, uuid(&db));
+    assert_eq!(rows.rows.len(), 2);
+    assert!(rows.own == rows.generation && rows.cut >= position.stamp, "{position:?}");
+    place.handle(1).cut(Direction::Requests, false);
+}
+
+#[test]
 fn a_killed_primary_finds_its_acknowledged_transactions_in_the_place() {
     let (place, disk) = (SimPlace::new(1), SimDisk::default());
     let (db, items) = open(&disk, &place, ReplicateOptions::new()).unwrap();
