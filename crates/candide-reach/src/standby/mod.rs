@@ -113,6 +113,17 @@ pub struct Standby {
     thread: Option<JoinHandle<Ended>>,
 }
 
+/// How far a standby has come, also while it is promoted: then it applies what the place has.
+#[derive(Debug, Clone)]
+pub struct StandbyProgress(Arc<Reached>);
+
+impl StandbyProgress {
+    /// Returns the last object that has been applied, as [`Standby::applied`] does.
+    pub fn applied(&self) -> (u64, u64) {
+        self.0.applied()
+    }
+}
+
 /// What the thread leaves.
 struct Ended {
     applier: Applier,
@@ -255,6 +266,11 @@ impl Standby {
         self.reached.applied()
     }
 
+    /// Returns what tells how far the standby has come, also while it is promoted.
+    pub fn progress(&self) -> StandbyProgress {
+        StandbyProgress(Arc::clone(&self.reached))
+    }
+
     /// Returns why the standby follows no more, such as a lack of memory; `None` while it follows.
     /// Its database stays at the last whole object.
     pub fn failure(&self) -> Option<String> {
@@ -268,7 +284,8 @@ impl Standby {
     }
 
     /// Takes over: claims the next generation, so that the present leader can acknowledge nothing
-    /// more, and applies what the place has. Then the program writes, by the handles that it has.
+    /// more, and applies what the place has. Then the program writes, by the handles that it has. A
+    /// standby that lags takes its time ([`Standby::progress`]).
     ///
     /// # Errors
     /// [`StandbyError`]. The generation may be claimed then; the present leader is superseded if it

@@ -84,7 +84,9 @@ impl Place for Faulty {
         match self.present.get() {
             Some(Fault::Full) => return refuse("it is full"),
             Some(Fault::ReadOnly) => return refuse("it is read-only"),
-            Some(Fault::Away) if self.creations.fetch_add(1, Ordering::Relaxed) % 2 == 0 => {
+            Some(Fault::Away)
+                if self.creations.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) =>
+            {
                 // The answer is lost.
                 let _ = self.folder.create(name, bytes);
             }

@@ -2,9 +2,9 @@
 //!
 //! Worker `w` runs transactions with the numbers 1, 2, 3, …. Transaction `k` sets the worker's
 //! counter to `k`, draws a number from a sequence, and moves an amount from one account to another.
-//! It also enters an order with some lines into a district, as in TPC-C, and delivers the oldest one
-//! if there are many. So the orders of a district have numbers without gaps, each has all its lines,
-//! and the district has the sum of their amounts.
+//! It also enters an order with some lines into a district, as in TPC-C, and delivers the oldest
+//! one if there are many. So the orders of a district have numbers without gaps, each has all its
+//! lines, and the district has the sum of their amounts.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
