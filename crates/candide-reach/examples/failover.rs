@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let last = shop.run_logged(|tx| payments.insert(tx, Payment { id: 101, cents: 500 }));
     let position = last.position().ok_or("the shop has a place")?;
     last.wait_for(Level::Replicated)?;
-    standby.wait_for(position.generation, position.stamp, LONG)?;
+    standby.wait_for(position, LONG)?;
     let copy = standby.database().table::<Payment>("payments")?;
     let there = standby.database().clone();
     let sum = there.read_view(|tx| copy.sum(tx, Payment::CENTS))?;

@@ -129,5 +129,6 @@ pub use random::number as random_number;
 pub use receiver::{Receiver, Refusal};
 #[cfg(feature = "engine")]
 pub use standby::{
-    Promoted, Restored, Standby, StandbyError, StandbyOptions, WaitError, belongs_to, restore,
+    Promoted, Restored, Standby, StandbyError, StandbyOptions, StandbyProgress, WaitError,
+    belongs_to, restore,
 };

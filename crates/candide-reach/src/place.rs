@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +81,12 @@ pub trait Place: Send + Sync + Debug {
     /// # Errors
     /// The place cannot be opened.
     fn another(&self) -> Result<Arc<dyn Place>, PlaceError>;
+
+    /// Returns the path of the folder that the place is, if it is one. It is not to be in the
+    /// directory of the database, nor the other way round.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// What became of a creation.

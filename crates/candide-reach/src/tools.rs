@@ -57,18 +57,18 @@ pub fn status(
     Ok(Some(Status { database: access.database, generations }))
 }
 
-/// Returns the identity of the database whose claims are in a place; `None` without a claim.
-#[cfg(feature = "engine")]
-pub(crate) fn database_of(
-    place: Arc<dyn Place>,
-    patience: Patience,
-) -> Result<Option<Uuid>, ReachError> {
-    Ok(access(place, patience)?.map(|access| access.database))
-}
-
 /// Returns the access to the objects of the database whose claims are in a place.
 fn access(place: Arc<dyn Place>, patience: Patience) -> Result<Option<Access>, ReachError> {
-    let mut access = Access { place, database: Uuid::default(), patience };
+    let claimed = claimed(Arc::clone(&place), patience)?;
+    Ok(claimed.map(|(_, database)| Access { place, database, patience }))
+}
+
+/// Returns a claim that is in a place, and the identity of its database; `None` without one.
+pub(crate) fn claimed(
+    place: Arc<dyn Place>,
+    patience: Patience,
+) -> Result<Option<(Name, Uuid)>, ReachError> {
+    let access = Access { place, database: Uuid::default(), patience };
     let listed = access.list(&Name::claims())?.pop();
     // An old list may lack all of them.
     let claim = listed.unwrap_or(Name::Claim(1));
@@ -80,8 +80,7 @@ fn access(place: Arc<dyn Place>, patience: Patience) -> Result<Option<Access>, R
         };
     };
     let object = Object::decode(bytes).map_err(|error| ReachError::malformed(claim, &error))?;
-    access.database = object.header.database;
-    Ok(Some(access))
+    Ok(Some((claim, object.header.database)))
 }
 
 fn generation(access: &Access, number: u64) -> Result<Generation, ReachError> {

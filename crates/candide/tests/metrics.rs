@@ -330,6 +330,7 @@ fn a_page_of_a_database_in_files_has_the_bytes_of_the_log() {
     assert!(of("candide_log_bytes") > 0.0);
     assert_eq!((of("candide_log_full"), of("candide_log_failed")), (0.0, 0.0));
     assert_eq!(of("candide_checkpoint_failed"), 0.0);
+    assert_eq!(of("candide_remote_checkpoint_failed"), 0.0);
     drop((db, accounts));
     std::fs::remove_dir_all(path).unwrap();
 }

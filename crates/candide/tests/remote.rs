@@ -103,6 +103,10 @@ impl Remote for Counting {
         own
     }
 
+    fn checkpoint_failure(&self) -> Option<String> {
+        None
+    }
+
     fn release(&self, last: u64) -> u64 {
         self.note("release");
         last.min(self.released.load(Ordering::SeqCst))

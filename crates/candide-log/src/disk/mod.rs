@@ -18,6 +18,7 @@ pub use real::RealDisk;
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::io;
+use std::path::Path;
 
 /// A directory that contains the files of one database.
 ///
@@ -52,6 +53,11 @@ pub trait Disk: Send + Sync + Debug {
     /// `LOCK` belongs to this function. The right to write is not needed if there is such a file,
     /// or if the directory is on a file system to which no process can write.
     fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError>;
+
+    /// Returns the path of the directory, if it is one of the operating system.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// An open file. The handle refers to the same file after a rename or removal.

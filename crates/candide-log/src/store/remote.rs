@@ -64,6 +64,10 @@ pub trait Remote: Send + Sync + Debug {
     /// Notes that a checkpoint is in force. Until this returns, no other one is made.
     fn checkpointed(&self, parts: &CheckpointParts<'_>);
 
+    /// Returns why the last checkpoint has not been copied, as far as that is known; `None` if it
+    /// has, or need not be. The next one is copied instead.
+    fn checkpoint_failure(&self) -> Option<String>;
+
     /// Tries to copy what is durable, for a limited time, and ends the threads. The feed is dropped
     /// when this returns. Does nothing without [`begin`](Remote::begin).
     fn close(&self);

@@ -9,6 +9,7 @@ use crate::format::manifest::Manifest;
 use crate::log::reader::Reader;
 use crate::log::segments::FIRST_BLOCK;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A place between two blocks of the log. Places ascend with the log.
@@ -54,6 +55,11 @@ impl Unopened<'_> {
     /// Returns the identity of the database; `None` if it is new.
     pub fn uuid(&self) -> Option<Uuid> {
         self.manifest.map(|manifest| manifest.uuid)
+    }
+
+    /// Returns the path of the directory, if it is one of the operating system.
+    pub fn path(&self) -> Option<&Path> {
+        (***self.disk).path()
     }
 
     /// Returns the generation and the cut up to which a checkpoint contains the log, which is not

@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The files below one folder. Paths are relative to it, with `/`; the folder itself is `""`.
@@ -29,6 +29,8 @@ pub(super) trait Files: Send + Sync + Debug {
     fn entries(&self, path: &str) -> io::Result<Vec<Entry>>;
     /// Returns the time since a file was written.
     fn age(&self, path: &str) -> io::Result<Duration>;
+    /// Returns the path of the folder, if it is one of the operating system.
+    fn root(&self) -> Option<&Path>;
 }
 
 /// A file that is being written.
@@ -59,6 +61,10 @@ impl RealFiles {
 }
 
 impl Files for RealFiles {
+    fn root(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+
     fn make_folder(&self, path: &str) -> io::Result<()> {
         fs::create_dir(self.path(path))
     }

@@ -285,6 +285,10 @@ impl Place for Directory {
     fn another(&self) -> Result<Arc<dyn Place>, PlaceError> {
         Ok(Arc::new(Directory { files: Arc::clone(&self.files), durable: Mutex::default() }))
     }
+
+    fn path(&self) -> Option<&Path> {
+        self.files.root()
+    }
 }
 
 /// Returns the folder of a path; `""` is the folder of all.

@@ -11,6 +11,7 @@ use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::schema::TableSchema;
 use candide_log::store::{CheckpointParts, PartRows};
 use candide_log::sum::table_sum;
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 /// The pause before something is tried again that the place has refused, or not answered.
@@ -24,6 +25,18 @@ pub(super) enum Unsent {
     Reach(ReachError),
     /// The local files cannot be read.
     Files(OpenError),
+}
+
+impl Display for Unsent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsent::GivenUp => f.write_str(
+                "it was given up: the database is being closed, or the place lags too much",
+            ),
+            Unsent::Reach(error) => error.fmt(f),
+            Unsent::Files(error) => error.fmt(f),
+        }
+    }
 }
 
 impl From<ReachError> for Unsent {
@@ -57,10 +70,12 @@ pub(super) fn insist<T>(
 ) -> Result<T, Unsent> {
     loop {
         match send() {
-            Err(ReachError::Place(PlaceError::Unknown(_) | PlaceError::Refused(_))) => {
+            Err(ReachError::Place(error @ (PlaceError::Unknown(_) | PlaceError::Refused(_)))) => {
                 if is_given_up() {
                     return Err(Unsent::GivenUp);
                 }
+                // If it is a long time until the place answers, this is known meanwhile.
+                shared.state().checkpoint_failure = Some(error.to_string());
                 shared.pause(shared.state(), PAUSE);
             }
             sent => return Ok(sent?),

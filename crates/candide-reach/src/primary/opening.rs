@@ -49,6 +49,23 @@ impl Opener {
         Access { place: Arc::clone(&self.place), database, patience: Patience::default() }
     }
 
+    /// Checks that neither the directory of the database nor the folder of the place is in the
+    /// other one, or the same.
+    pub(super) fn check_apart(&self, unopened: &Unopened<'_>) -> Result<(), OpenError> {
+        let (Some(place), Some(dir)) = (self.place.path(), unopened.path()) else { return Ok(()) };
+        if let (Ok(place), Ok(dir)) = (place.canonicalize(), dir.canonicalize())
+            && (place.starts_with(&dir) || dir.starts_with(&place))
+        {
+            let (place, dir) = (place.display(), dir.display());
+            let what = format!(
+                "the place {place} and the directory {dir} of the database are in one another; \
+                 name a place elsewhere"
+            );
+            return Err(OpenError::Remote(what.into()));
+        }
+        Ok(())
+    }
+
     /// Claims for a database that is new. The place is empty.
     pub(super) fn claim_new(&self, feed: &Feed) -> Result<Led, OpenError> {
         let access = self.access(feed.uuid());

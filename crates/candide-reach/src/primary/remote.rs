@@ -170,6 +170,7 @@ impl Remote for Primary {
             return Err(OpenError::Remote(what.into()));
         }
         *self.shared.state() = State::default();
+        self.opener.check_apart(unopened)?;
         if self.is_of_standby {
             let has_led = Note::of(unopened)?.is_some_and(|note| !note.is_following);
             if has_led {
@@ -311,9 +312,14 @@ impl Remote for Primary {
             state.is_over || state.closing.is_some() || state.unsent() > self.opener.options.backlog
         };
         // The next checkpoint is sent if this one is not, and what is left is deleted then.
-        if send_snapshot(&self.shared, &is_given_up, &leader, &end, parts).is_ok() {
-            let _ = leader.clean(self.opener.options.keep);
-        }
+        let sent = send_snapshot(&self.shared, &is_given_up, &leader, &end, parts);
+        let cleaned = sent.and_then(|()| Ok(leader.clean(self.opener.options.keep)?));
+        let failure = cleaned.err().map(|failure| failure.to_string());
+        self.shared.state().checkpoint_failure = failure;
+    }
+
+    fn checkpoint_failure(&self) -> Option<String> {
+        self.shared.state().checkpoint_failure.clone()
     }
 
     fn close(&self) {

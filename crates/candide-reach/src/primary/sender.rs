@@ -219,7 +219,7 @@ impl Sender {
         // Without the note, the next opening restarts again.
         let _ = self.note();
         let mut state = self.shared.state();
-        state.lacks_log = false;
+        (state.lacks_log, state.checkpoint_failure) = (false, None);
         state.there.1 = state.there.1.max(state.durable_then);
         state.ends.clear();
         let is_behind = state.unsent() > self.options.backlog;
@@ -275,7 +275,9 @@ impl Sender {
             None if is_whole => (self.own, 0),
             None => (last.0.max(1), last.1),
         };
-        if is_whole && next.0 == self.own {
+        // Behind records of an earlier generation, readers know no cut before the next object.
+        let is_whole = is_whole && next.0 == self.own;
+        if is_whole {
             next.1 = next.1.max(append.cut);
         }
         if next.0 == last.0 {

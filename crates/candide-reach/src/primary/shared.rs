@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) is_reading: bool,
     /// By the number of a segment, the last object without a block of a later segment.
     pub(super) ends: BTreeMap<u64, SegmentEnd>,
+    /// Why the last checkpoint was not sent.
+    pub(super) checkpoint_failure: Option<String>,
     /// When the close ends, if it has begun.
     pub(super) closing: Option<Instant>,
     /// Whether the thread writes nothing more.

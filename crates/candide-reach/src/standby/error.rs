@@ -65,6 +65,8 @@ pub enum WaitError {
     Lost,
     /// The time has passed.
     Timeout,
+    /// The position is that of another database.
+    OtherDatabase,
     /// The standby follows no more, for this reason.
     Stopped(String),
 }
@@ -76,6 +78,9 @@ impl Display for WaitError {
                 f.write_str("the transaction was lost: its generation has ended before it")
             }
             WaitError::Timeout => f.write_str("the standby has not got there in time"),
+            WaitError::OtherDatabase => {
+                f.write_str("the position is that of another database than the standby follows")
+            }
             WaitError::Stopped(what) => write!(f, "the standby has stopped: {what}"),
         }
     }

@@ -23,6 +23,7 @@ use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
 use crate::leader::{Claim, Leader, Position};
+use crate::name::Name;
 use crate::object::FloorNumber;
 use crate::place::Place;
 use crate::primary::{Primary, ReplicateOptions};
@@ -45,6 +46,7 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_millis(50);
 /// The pause after an error that may pass.
 const PAUSE: Duration = Duration::from_millis(100);
+const ONCE: Patience = Patience { calls: 1, pause: Duration::ZERO, pause_max: Duration::ZERO };
 
 /// Options of a [`Standby`]. The defaults are good choices.
 #[derive(Debug, Clone)]
@@ -111,6 +113,17 @@ pub struct Standby {
     thread: Option<JoinHandle<Ended>>,
 }
 
+/// How far a standby has come, also while it is promoted: then it applies what the place has.
+#[derive(Debug, Clone)]
+pub struct StandbyProgress(Arc<Reached>);
+
+impl StandbyProgress {
+    /// Returns the last object that has been applied, as [`Standby::applied`] does.
+    pub fn applied(&self) -> (u64, u64) {
+        self.0.applied()
+    }
+}
+
 /// What the thread leaves.
 struct Ended {
     applier: Applier,
@@ -136,16 +149,19 @@ impl Standby {
     /// thread goes on.
     ///
     /// # Errors
-    /// [`StandbyError`]. If the place does not answer, the call may be repeated.
+    /// [`StandbyError`], among them [`ReachError::OtherDatabase`]: the directory has followed
+    /// another database than that whose log is in the place. If the place does not answer, the call
+    /// may be repeated. An empty place leaves the directory as it is.
     pub fn follow(
         place: impl Place + 'static,
         dir: impl AsRef<Path>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
         let place: Arc<dyn Place> = Arc::new(place);
+        let found = find(&place)?;
         let (primary, log) = with_primary(&place, &options);
         let replica = options.builder.clone().follow(dir, log)?;
-        Standby::begin(place, replica, Some(primary), options)
+        Standby::begin(place, found, replica, Some(primary), options)
     }
 
     /// As [`Standby::follow`], on a disk, which may be a simulated one.
@@ -158,9 +174,10 @@ impl Standby {
         disk: Arc<dyn Disk>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
+        let found = find(&place)?;
         let (primary, log) = with_primary(&place, &options);
         let replica = options.builder.clone().follow_on(disk, log)?;
-        Standby::begin(place, replica, Some(primary), options)
+        Standby::begin(place, found, replica, Some(primary), options)
     }
 
     /// As [`Standby::follow`], with a replica that is open, whose database does not write to the
@@ -174,20 +191,29 @@ impl Standby {
         replica: Replica<Mvcc>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
-        Standby::begin(place, replica, None, options)
+        let found = find(&place)?;
+        Standby::begin(place, found, replica, None, options)
     }
 
     fn begin(
         place: Arc<dyn Place>,
+        found: Option<(Name, Uuid)>,
         replica: Replica<Mvcc>,
         primary: Option<Arc<Primary>>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
         let noted = replica.note().map(|note| Noted::of(&note));
-        let database = match &noted {
-            Some(noted) => noted.database,
-            None => tools::database_of(Arc::clone(&place), options.patience)?
-                .ok_or(StandbyError::Nothing)?,
+        let database = match (&noted, found) {
+            (Some(noted), Some((claim, found))) if found != noted.database => {
+                let name = claim.to_string();
+                return Err(ReachError::OtherDatabase { name, found }.into());
+            }
+            (Some(noted), _) => noted.database,
+            (None, Some((_, found))) => found,
+            (None, None) => {
+                let found = tools::claimed(Arc::clone(&place), options.patience)?;
+                found.ok_or(StandbyError::Nothing)?.1
+            }
         };
         let db = replica.database().clone();
         let reached = Arc::<Reached>::default();
@@ -217,24 +243,32 @@ impl Standby {
         &self.db
     }
 
-    /// Waits until the database has the transaction with this stamp of this generation of the
-    /// place, and all before it, at most for `timeout`.
+    /// Waits until the database has the transaction at this position, and all before it, at most
+    /// for `timeout`. The position is that of a transaction of the primary
+    /// ([`Pending::position`](candide::Pending::position)).
     ///
     /// # Errors
     /// [`WaitError`].
     pub fn wait_for(
         &self,
-        generation: u64,
-        stamp: u64,
+        position: candide::Position,
         timeout: Duration,
     ) -> Result<(), WaitError> {
-        self.reached.wait_for(generation, stamp, timeout)
+        if position.database != self.database {
+            return Err(WaitError::OtherDatabase);
+        }
+        self.reached.wait_for(position.generation, position.stamp, timeout)
     }
 
     /// Returns the last object that has been applied: its generation, and its place in the log of
     /// that generation.
     pub fn applied(&self) -> (u64, u64) {
         self.reached.applied()
+    }
+
+    /// Returns what tells how far the standby has come, also while it is promoted.
+    pub fn progress(&self) -> StandbyProgress {
+        StandbyProgress(Arc::clone(&self.reached))
     }
 
     /// Returns why the standby follows no more, such as a lack of memory; `None` while it follows.
@@ -250,7 +284,8 @@ impl Standby {
     }
 
     /// Takes over: claims the next generation, so that the present leader can acknowledge nothing
-    /// more, and applies what the place has. Then the program writes, by the handles that it has.
+    /// more, and applies what the place has. Then the program writes, by the handles that it has. A
+    /// standby that lags takes its time ([`Standby::progress`]).
     ///
     /// # Errors
     /// [`StandbyError`]. The generation may be claimed then; the present leader is superseded if it
@@ -313,6 +348,16 @@ impl Drop for Standby {
 impl Debug for Standby {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Standby").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Returns whose log a place has; `None` if it does not answer at once.
+fn find(place: &Arc<dyn Place>) -> Result<Option<(Name, Uuid)>, StandbyError> {
+    match tools::claimed(Arc::clone(place), ONCE) {
+        Ok(None) => Err(StandbyError::Nothing),
+        // A standby that has followed is opened without the place, too.
+        Err(ReachError::Place(_)) => Ok(None),
+        found => Ok(found?),
     }
 }
 

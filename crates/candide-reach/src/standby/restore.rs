@@ -36,8 +36,8 @@ pub fn restore(
     options: StandbyOptions,
 ) -> Result<Restored, StandbyError> {
     let place: Arc<dyn Place> = Arc::new(place);
-    let database = tools::database_of(Arc::clone(&place), options.patience)?;
-    let database = database.ok_or(StandbyError::Nothing)?;
+    let claimed = tools::claimed(Arc::clone(&place), options.patience)?;
+    let (_, database) = claimed.ok_or(StandbyError::Nothing)?;
     let replica = options.builder.clone().follow(dir, options.log.clone())?;
     if replica.note().is_some() {
         let what = "the directory has a database already; restore into a new one";

@@ -112,8 +112,9 @@ pub fn run_client(
         let position = pending.position();
         match pending.wait_for(Level::Replicated) {
             Ok(()) => {
-                world.note(session, invoked, Outcome::Committed, operations);
+                // First, so that who reads after the end of the transaction waits for it.
                 world.acknowledge(position.expect("the database has a place"));
+                world.note(session, invoked, Outcome::Committed, operations);
                 world.count("acknowledged");
             }
             // It may be in the place.
@@ -132,12 +133,12 @@ pub fn read_standby(world: &World, standby: &Standby, is_over: &AtomicBool) -> R
     while !is_over.load(Ordering::SeqCst) {
         thread::sleep(Duration::from_micros(500));
         let invoked = world.now();
-        let Some((generation, stamp)) = world.acknowledged() else { continue };
-        match standby.wait_for(generation, stamp, Duration::from_millis(5)) {
+        let Some(position) = world.acknowledged() else { continue };
+        match standby.wait_for(position, Duration::from_millis(5)) {
             Ok(()) => {}
             Err(WaitError::Timeout) => continue,
             Err(error) => {
-                return Err(format!("stamp {stamp} of {generation} was acknowledged: {error}"));
+                return Err(format!("{position:?} was acknowledged: {error}"));
             }
         }
         if lists.is_none() {

@@ -28,7 +28,7 @@ pub struct World {
 struct Told {
     history: Vec<Transaction<ListOp>>,
     /// The last position of an acknowledged transaction.
-    acknowledged: Option<(u64, u64)>,
+    acknowledged: Option<Position>,
     events: BTreeMap<&'static str, u64>,
 }
 
@@ -123,13 +123,13 @@ impl World {
 
     /// Notes the position of an acknowledged transaction.
     pub fn acknowledge(&self, position: Position) {
-        let at = (position.generation, position.stamp);
         let mut told = self.told();
-        told.acknowledged = told.acknowledged.max(Some(at));
+        let at = |position: &Position| (position.generation, position.stamp);
+        told.acknowledged = told.acknowledged.into_iter().chain([position]).max_by_key(at);
     }
 
     /// Returns the last position of an acknowledged transaction.
-    pub fn acknowledged(&self) -> Option<(u64, u64)> {
+    pub fn acknowledged(&self) -> Option<Position> {
         self.told().acknowledged
     }
 

@@ -62,7 +62,7 @@ fn a_promoted_standby_goes_on_in_the_place_and_so_does_its_directory() {
     let pending = db2.run_logged(|tx| there.insert(tx, Item { id: 20, count: 0 }));
     let position = pending.position().unwrap();
     assert_eq!((position.generation, position.database), (2, database));
-    other.wait_for(2, position.stamp, LONG).unwrap();
+    other.wait_for(position, LONG).unwrap();
     let seen = other.database().table::<Item>("items").unwrap();
     assert_eq!(other.database().read_view(|tx| seen.read(tx, 0, Item::COUNT)), Ok(7));
     // Its checkpoints are snapshots, with which others begin, and which others compare.
@@ -73,7 +73,7 @@ fn a_promoted_standby_goes_on_in_the_place_and_so_does_its_directory() {
     let late = follow(&place);
     let position = db2.run_logged(|tx| there.insert(tx, Item { id: 22, count: 0 })).position();
     for standby in [&other, &late] {
-        standby.wait_for(2, position.unwrap().stamp, LONG).unwrap();
+        standby.wait_for(position.unwrap(), LONG).unwrap();
         assert_eq!((standby.failure(), standby.trouble()), (None, None));
     }
     // The former one is told, and the directory leads again.
@@ -124,7 +124,7 @@ fn a_promoted_standby_whose_tables_have_other_numbers_sends_a_checkpoint_first()
         insert(&db, &items, id).unwrap();
     }
     let position = db.run_logged(|tx| items.insert(tx, Item { id: 5, count: 0 })).position();
-    standby.wait_for(1, position.unwrap().stamp, LONG).unwrap();
+    standby.wait_for(position.unwrap(), LONG).unwrap();
     let other = follow(&place);
     let database = uuid(&db);
     let there = standby.database().table::<Item>("items").unwrap();
@@ -134,7 +134,7 @@ fn a_promoted_standby_whose_tables_have_other_numbers_sends_a_checkpoint_first()
     assert_eq!(Object::decode(restart).unwrap().header.kind, Kind::Restart);
     assert_eq!(counts(&place, database).len(), 7);
     let pending = db2.run_logged(|tx| there.insert(tx, Item { id: 11, count: 0 }));
-    other.wait_for(2, pending.position().unwrap().stamp, LONG).unwrap();
+    other.wait_for(pending.position().unwrap(), LONG).unwrap();
     let seen = other.database().table::<Item>("items").unwrap();
     assert_eq!(other.database().read_view(|tx| seen.iter(tx, ()).count()), Ok(8));
     pending.wait_for(Level::Replicated).unwrap();

@@ -30,7 +30,7 @@ fn object(place: &SimPlace, name: &str) -> Object {
     Object::decode(place.read(name).unwrap().unwrap()).unwrap()
 }
 
-fn names(place: &SimPlace, prefix: &str) -> Vec<String> {
+pub fn names(place: &SimPlace, prefix: &str) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with(prefix)).collect()
 }
 
@@ -160,7 +160,7 @@ fn standbys_follow_through_snapshots_and_compare_their_sums() {
         let new = follow(&place);
         for standby in [&old, &new] {
             let long = Duration::from_secs(120);
-            standby.wait_for(position.generation, position.stamp, long).unwrap();
+            standby.wait_for(position, long).unwrap();
             assert_eq!((standby.failure(), standby.trouble()), (None, None));
             let there = standby.database().table::<Item>("items").unwrap();
             let count = standby.database().read_view(|tx| there.iter(tx, ()).count()).unwrap();
@@ -200,7 +200,7 @@ fn a_directory_with_a_checkpoint_begins_to_replicate_with_it() {
             let position = db.run_logged(|tx| items.update(tx, 0, Item::COUNT.add(1))).position();
             let position = position.unwrap();
             let long = Duration::from_secs(120);
-            standby.wait_for(position.generation, position.stamp, long).unwrap();
+            standby.wait_for(position, long).unwrap();
         }
         // A snapshot covers the restart, too.
         let (db, items) = open(&disk, &place, briefly()).unwrap();
@@ -288,7 +288,7 @@ fn a_place_that_lags_too_much_gets_a_snapshot_and_checkpoints_do_not_wait() {
         let here = db.run(|tx| items.iter(tx, ()).count()).unwrap();
         assert_eq!(counts(&place, database).len(), here);
         let long = Duration::from_secs(120);
-        standby.wait_for(position.generation, position.stamp, long).unwrap();
+        standby.wait_for(position, long).unwrap();
         let restarts = |name: &String| object(&place, name).header.kind == Kind::Restart;
         assert!(names(&place, "log/").iter().any(restarts), "the place got the log");
         // The next checkpoint is an ordinary one.

@@ -1,9 +1,9 @@
 //! Standbys that cannot follow.
 
-use crate::primary::{Account, LONG, PATIENCE, Primary, follow, sim};
+use crate::primary::{Account, LONG, PATIENCE, Primary, follow, rows, sim};
 use candide::{Database, LogOptions, Mvcc};
 use candide_log_testing::SimDisk;
-use candide_reach::{Standby, StandbyError, StandbyOptions, WaitError};
+use candide_reach::{ReachError, Standby, StandbyError, StandbyOptions, WaitError};
 use std::sync::Arc;
 
 #[test]
@@ -13,10 +13,30 @@ fn a_place_without_a_database_is_refused() {
 }
 
 #[test]
+fn a_directory_that_has_followed_another_database_is_told_so_at_once() {
+    let (place, other) = (sim(6), sim(7));
+    let (mut primary, disk) = (Primary::new(Arc::clone(&place)), SimDisk::new());
+    let position = primary.change(0);
+    follow(&place, &disk).unwrap().wait_for(position, LONG).unwrap();
+    // An empty place may be one whose disk is not mounted.
+    assert!(matches!(follow(&other, &disk), Err(StandbyError::Nothing)));
+    let mut stranger = Primary::new(Arc::clone(&other));
+    let elsewhere = stranger.change(1);
+    let StandbyError::Reach(refused) = follow(&other, &disk).unwrap_err() else { panic!() };
+    let ReachError::OtherDatabase { name, found } = &refused else { panic!("{refused}") };
+    assert_eq!((&name[..6], *found), ("claim/", elsewhere.database));
+    let standby = follow(&place, &disk).unwrap();
+    let position = primary.change(2);
+    standby.wait_for(position, LONG).unwrap();
+    let accounts = standby.database().table::<Account>("accounts").unwrap();
+    assert_eq!(rows(standby.database(), &accounts), primary.accounts());
+}
+
+#[test]
 fn a_standby_without_memory_stops_and_says_so() {
     let place = sim(2);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.work(|db| {
+    let position = primary.work(|db| {
         let accounts = db.table::<Account>("accounts").unwrap();
         db.run(|tx| accounts.put(tx, Account { id: 0, owner: 0, cents: 0 })).unwrap();
     });
@@ -24,9 +44,9 @@ fn a_standby_without_memory_stops_and_says_so() {
     let replica = builder.follow_on(Arc::new(SimDisk::new()), LogOptions::new()).unwrap();
     let options = StandbyOptions::new().patience(PATIENCE);
     let standby = Standby::of(Arc::clone(&place), replica, options).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
-    let (generation, stamp) = primary.work(|db| {
+    let position = primary.work(|db| {
         let accounts = db.table::<Account>("accounts").unwrap();
         for first in (0..80_000).step_by(1_000) {
             let put = |id| Account { id, owner: 1, cents: 1 };
@@ -34,7 +54,7 @@ fn a_standby_without_memory_stops_and_says_so() {
                 .unwrap();
         }
     });
-    let stopped = standby.wait_for(generation, stamp, LONG).unwrap_err();
+    let stopped = standby.wait_for(position, LONG).unwrap_err();
     assert!(matches!(&stopped, WaitError::Stopped(what) if what.contains("memory limit")));
     assert!(standby.failure().unwrap().contains("memory limit"));
     // Its readers go on.
@@ -49,25 +69,27 @@ fn a_standby_whose_rows_differ_stops_and_names_the_object() {
     for (seed, wrong) in [(3, 0), (4, 1)] {
         let place = sim(seed);
         let mut primary = Primary::new(Arc::clone(&place));
-        let (generation, stamp) = primary.change(0);
+        let position = primary.change(0);
         let standby = follow(&place, &SimDisk::new()).unwrap();
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
         primary.change(1);
-        let (generation, stamp) = primary.change(2);
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        let position = primary.change(2);
+        standby.wait_for(position, LONG).unwrap();
         let place_of = primary.leader.as_ref().unwrap().acknowledged();
         primary.snapshot_with(wrong);
         // The next block names the floor.
-        let (next, next_stamp) = primary.change(3);
-        let waited = standby.wait_for(next, next_stamp, LONG);
-        let (after, stamp) = primary.change(4);
-        let waited = waited.and_then(|()| standby.wait_for(after, stamp, LONG));
+        let next = primary.change(3);
+        let waited = standby.wait_for(next, LONG);
+        let after = primary.change(4);
+        let waited = waited.and_then(|()| standby.wait_for(after, LONG));
         if wrong == 0 {
             assert_eq!(waited, Ok(()));
         } else {
             let failure = standby.failure().expect("the sums differ");
-            let what =
-                format!("the rows after object {place_of} of generation {generation} differ");
+            let what = format!(
+                "the rows after object {place_of} of generation {} differ",
+                position.generation
+            );
             assert!(failure.starts_with(&what), "{failure}");
         }
     }

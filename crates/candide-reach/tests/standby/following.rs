@@ -1,7 +1,7 @@
 //! Standbys that follow, stop, and follow again.
 
 use crate::primary::{Account, LONG, Primary, fall_back, follow, rows, sim};
-use candide::Abort;
+use candide::{Abort, Position};
 use candide_log_testing::SimDisk;
 use candide_reach::{Directory, Place, Standby, StandbyOptions, WaitError};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ fn a_standby_has_what_the_primary_has() {
     let standby = follow(&place, &disk).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
     for seed in 1..5 {
-        let (generation, stamp) = primary.change(seed);
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        let position = primary.change(seed);
+        standby.wait_for(position, LONG).unwrap();
         assert_eq!(rows(standby.database(), &accounts), primary.accounts());
     }
     let refused = standby.database().run(|tx| accounts.delete(tx, 1));
@@ -32,9 +32,9 @@ fn a_standby_goes_on_where_it_has_ended() {
     let disk = SimDisk::new();
     for seed in 0..5 {
         primary.change(seed);
-        let (generation, stamp) = primary.change(seed + 10);
+        let position = primary.change(seed + 10);
         let standby = follow(&place, &disk).unwrap();
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
         let accounts = standby.database().table::<Account>("accounts").unwrap();
         assert_eq!(rows(standby.database(), &accounts), primary.accounts());
     }
@@ -52,9 +52,9 @@ fn a_standby_begins_with_the_newest_snapshot_and_falls_back_to_it() {
 fn a_running_standby_keeps_its_handles_when_it_falls_back() {
     let place = sim(4);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let standby = follow(&place, &SimDisk::new()).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
     for seed in 1..4 {
         // The standby may come too late for some of the blocks.
@@ -62,8 +62,8 @@ fn a_running_standby_keeps_its_handles_when_it_falls_back() {
         primary.snapshot();
         primary.change(seed + 10);
         primary.snapshot();
-        let (generation, stamp) = primary.change(seed + 20);
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        let position = primary.change(seed + 20);
+        standby.wait_for(position, LONG).unwrap();
         assert_eq!(rows(standby.database(), &accounts), primary.accounts());
     }
 }
@@ -74,9 +74,9 @@ fn a_standby_follows_a_directory() {
     std::fs::create_dir_all(&path).unwrap();
     let place = Directory::new(path.join("place")).unwrap();
     let mut primary = Primary::new(place.another().unwrap());
-    let (generation, stamp) = primary.change(1);
+    let position = primary.change(1);
     let standby = Standby::follow(place, path.join("standby"), StandbyOptions::new()).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
     assert_eq!(rows(standby.database(), &accounts), primary.accounts());
     drop((standby, accounts));
@@ -87,29 +87,32 @@ fn a_standby_follows_a_directory() {
 fn a_wait_ends_when_the_time_has_passed_or_the_transaction_is_lost() {
     let place = sim(5);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let standby = follow(&place, &SimDisk::new()).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     let short = Duration::from_millis(20);
-    assert_eq!(standby.wait_for(generation, stamp + 1_000, short), Err(WaitError::Timeout));
-    let (next, stamp_of_next) = primary.change(1);
-    standby.wait_for(next, stamp_of_next, LONG).unwrap();
-    assert_eq!(standby.wait_for(generation, stamp + 1_000, LONG), Err(WaitError::Lost));
-    assert_eq!(standby.wait_for(generation, stamp, LONG), Ok(()));
+    let later = Position { stamp: position.stamp + 1_000, ..position };
+    assert_eq!(standby.wait_for(later, short), Err(WaitError::Timeout));
+    let next = primary.change(1);
+    standby.wait_for(next, LONG).unwrap();
+    assert_eq!(standby.wait_for(later, LONG), Err(WaitError::Lost));
+    let elsewhere = Position { database: [7; 16], ..position };
+    assert_eq!(standby.wait_for(elsewhere, LONG), Err(WaitError::OtherDatabase));
+    assert_eq!(standby.wait_for(position, LONG), Ok(()));
 }
 
 #[test]
 fn records_above_the_cut_wait_for_it_across_restarts() {
     let place = sim(6);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let before = primary.accounts();
     let disk = SimDisk::new();
     let standby = follow(&place, &disk).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     primary.keeps_cut = true;
-    let (generation, stamp) = primary.change(1);
-    let sent = (generation, primary.leader.as_ref().unwrap().acknowledged());
+    let position = primary.change(1);
+    let sent = (position.generation, primary.leader.as_ref().unwrap().acknowledged());
     let is_applied = |standby: &Standby| {
         while standby.applied() < sent {
             std::thread::yield_now();
@@ -123,7 +126,7 @@ fn records_above_the_cut_wait_for_it_across_restarts() {
     let standby = follow(&place, &disk).unwrap();
     is_applied(&standby);
     primary.send_cut();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
     assert_eq!(rows(standby.database(), &accounts), primary.accounts());
 }

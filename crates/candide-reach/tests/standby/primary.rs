@@ -1,6 +1,6 @@
 //! A primary whose files are sent to a place after each piece of work.
 
-use candide::{Database, Level, LogOptions, Mvcc, Occ, Record, Table, Whole};
+use candide::{Database, Level, LogOptions, Mvcc, Occ, Position, Record, Table, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::manifest::Manifest;
@@ -70,18 +70,18 @@ pub struct Primary {
 pub fn fall_back(place: &Arc<dyn Place>, check: impl Fn(&Standby, &Primary)) {
     let mut primary = Primary::new(Arc::clone(place));
     let behind = SimDisk::new();
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let standby = follow(place, &behind).unwrap();
-    standby.wait_for(generation, stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     drop(standby);
     for seed in 1..4 {
         primary.change(seed);
         // What was there before is deleted.
         primary.snapshot();
-        let (generation, stamp) = primary.change(seed + 10);
+        let position = primary.change(seed + 10);
         for disk in [&SimDisk::new(), &behind] {
             let standby = follow(place, disk).unwrap();
-            standby.wait_for(generation, stamp, LONG).unwrap();
+            standby.wait_for(position, LONG).unwrap();
             check(&standby, &primary);
         }
     }
@@ -131,7 +131,7 @@ impl Primary {
     }
 
     /// Does a piece of work, and sends its log. Returns where a reader has all of it.
-    pub fn work(&mut self, work: impl FnOnce(&Database<Occ>)) -> (u64, u64) {
+    pub fn work(&mut self, work: impl FnOnce(&Database<Occ>)) -> Position {
         let db = self.open();
         work(&db);
         db.close().unwrap();
@@ -168,7 +168,8 @@ impl Primary {
             self.state = (generation, cut);
             is_first = false;
         }
-        let reached = (leader.generation(), self.state.1);
+        let (database, generation) = (manifest.uuid, leader.generation());
+        let reached = Position { database, generation, stamp: self.state.1 };
         self.leader = Some(leader);
         reached
     }
@@ -182,7 +183,7 @@ impl Primary {
     }
 
     /// Changes accounts in a way that depends on `seed`.
-    pub fn change(&mut self, seed: u64) -> (u64, u64) {
+    pub fn change(&mut self, seed: u64) -> Position {
         self.work(|db| {
             let accounts = db.table::<Account>("accounts").unwrap();
             for step in 0..200u64 {

@@ -12,6 +12,7 @@ fn a_promoted_standby_has_all_that_was_acknowledged_and_writes() {
     primary.change(0);
     let standby = follow(&place, &SimDisk::new()).unwrap();
     let accounts = standby.database().table::<Account>("accounts").unwrap();
+    let (progress, before) = (standby.progress(), standby.applied());
     // It need not have caught up.
     primary.change(1);
     primary.change(2);
@@ -19,6 +20,8 @@ fn a_promoted_standby_has_all_that_was_acknowledged_and_writes() {
     let Promoted { database, leader } = standby.promote().unwrap();
     assert_eq!(rows(&database, &accounts), expected);
     let former = primary.leader.take().unwrap();
+    let last = (former.generation(), former.acknowledged());
+    assert!(progress.applied() >= last && last > before, "{progress:?}");
     assert_eq!(leader.generation(), former.generation() + 1);
     let late = former.offer(&Block { stamp_generation: 99, ..Block::default() }).unwrap();
     assert!(matches!(former.send(&late), Err(ReachError::Superseded { .. })));
@@ -30,10 +33,10 @@ fn a_promoted_standby_has_all_that_was_acknowledged_and_writes() {
 fn of_two_standbys_that_are_promoted_the_later_one_leads() {
     let place = sim(2);
     let mut primary = Primary::new(Arc::clone(&place));
-    let (generation, stamp) = primary.change(0);
+    let position = primary.change(0);
     let standbys = [(); 2].map(|()| follow(&place, &SimDisk::new()).unwrap());
     for standby in &standbys {
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
     }
     let [first, second] = standbys.map(|standby| standby.promote().unwrap().leader);
     let block = Block { stamp_generation: 99, ..Block::default() };

@@ -58,9 +58,9 @@ fn a_floor_whose_sum_is_not_that_of_its_rows_is_named() {
         let place = sim(3);
         let mut primary = Primary::new(Arc::clone(&place));
         primary.change(0);
-        let (generation, stamp) = primary.change(1);
+        let position = primary.change(1);
         let standby = follow(&place, &SimDisk::new()).unwrap();
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
         primary.snapshot_with(wrong);
         let faults = verify(Arc::clone(&place), PATIENCE).unwrap().faults;
         match (wrong, &faults[..]) {

@@ -11,18 +11,18 @@ fn a_standby_has_the_values_of_the_primary_restarts_and_takes_over() {
     let mut primary = Primary::new(Arc::clone(&place));
     let disk = SimDisk::new();
     for seed in 0..6 {
-        let (mut generation, mut stamp) = primary.change(seed);
+        let mut position = primary.change(seed);
         let standby = follow(&place, &disk).unwrap();
-        standby.wait_for(generation, stamp, LONG).unwrap();
+        standby.wait_for(position, LONG).unwrap();
         let table = standby.database().table::<Note>("notes").unwrap();
         assert_eq!(notes(standby.database(), &table), primary.notes());
         if seed % 2 == 0 {
             // The sum of the snapshot is compared, and one that begins with it has the rows.
             primary.snapshot();
-            (generation, stamp) = primary.change(seed + 20);
+            position = primary.change(seed + 20);
             let fresh = follow(&place, &SimDisk::new()).unwrap();
             for standby in [&standby, &fresh] {
-                standby.wait_for(generation, stamp, LONG).unwrap();
+                standby.wait_for(position, LONG).unwrap();
                 let table = standby.database().table::<Note>("notes").unwrap();
                 assert_eq!(notes(standby.database(), &table), primary.notes());
                 assert_eq!(standby.failure(), None);

@@ -35,7 +35,7 @@ fn insert_and_follow(
     let pending = db.run_logged(|tx| items.insert(tx, Item { id, count: id as i64 }));
     let position = pending.position().unwrap();
     pending.wait_for(Level::Replicated).unwrap();
-    standby.wait_for(position.generation, position.stamp, LONG).unwrap();
+    standby.wait_for(position, LONG).unwrap();
     standby.database().read_view(|tx| there.iter(tx, ()).count()).unwrap()
 }
 
@@ -49,7 +49,7 @@ fn a_standby_follows_a_database_that_is_opened_again_and_takes_over() {
     pending.wait_for(Level::Replicated).unwrap();
     let standby = follow(&of_standby, &SimDisk::default()).unwrap();
     // It may have begun with an object without the table.
-    standby.wait_for(first.generation, first.stamp, LONG).unwrap();
+    standby.wait_for(first, LONG).unwrap();
     let there = standby.database().table::<Item>("items").unwrap();
     for round in 1..5 {
         (0..9).for_each(|id| insert(&db, &items, 10 * round + id).unwrap());

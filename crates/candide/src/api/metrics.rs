@@ -230,6 +230,13 @@ const DESCRIPTIONS: &[Description] = {
             "1 if the last checkpoint that began by itself has failed, else 0",
         ),
         (
+            "candide_remote_checkpoint_failed",
+            Gauge,
+            Count,
+            "",
+            "1 if the copy of the log elsewhere has not got the last checkpoint, else 0",
+        ),
+        (
             "candide_transactions_total",
             Counter,
             Count,
@@ -389,6 +396,8 @@ impl Publisher<'_> {
         self.gauge("candide_log_failed", &[], flag(log_has_failed));
         let checkpoint_has_failed = durability.checkpoint_failure.is_some();
         self.gauge("candide_checkpoint_failed", &[], flag(checkpoint_has_failed));
+        let remote_has_failed = durability.remote_checkpoint_failure.is_some();
+        self.gauge("candide_remote_checkpoint_failed", &[], flag(remote_has_failed));
     }
 
     fn named(&self, named: &[NamedStats]) {

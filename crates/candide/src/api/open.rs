@@ -186,6 +186,10 @@ pub struct Durability {
     /// The failure of the last checkpoint that began by itself; `None` if that checkpoint has not
     /// failed.
     pub checkpoint_failure: Option<String>,
+    /// The reason why the copy of the log elsewhere ([`LogOptions::remote`]) has not got the last
+    /// checkpoint; `None` if it has, or there is no copy. It gets the next one, and keeps the log
+    /// until then.
+    pub remote_checkpoint_failure: Option<String>,
 }
 
 /// Refuses to wait for the logger inside a step, for whose transaction the logger may wait.
@@ -271,6 +275,7 @@ impl<P: Protocol> Database<P> {
             log_bytes: durable.store().log_bytes(),
             is_full: log.progress.is_full(),
             checkpoint_failure: durable.checkpoint_failure(),
+            remote_checkpoint_failure: log.progress.remote().and_then(|it| it.checkpoint_failure()),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The lines by which the processes of the drill and their parent speak. A line ends with a full
 //! stop, unless it was cut off.
 
+use super::faults::{FAULTS, Fault};
 use super::tables::Lasts;
 
 /// What a process says.
@@ -16,6 +17,8 @@ pub(super) enum Said {
     Refused(usize),
     /// It follows.
     Follows,
+    /// It follows, and does not take over any more.
+    Stays,
     /// It begins to take over.
     Promoting,
     /// It has taken over, and opens the database to lead.
@@ -33,6 +36,8 @@ pub(super) enum Said {
 /// What the parent says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
+    /// The place has this fault from now on, or none.
+    Place(Option<Fault>),
     /// Read, and say what is there when that is acknowledged.
     Look(usize),
     /// Say where the standby is.
@@ -67,6 +72,7 @@ impl Said {
             Said::Saw(read, found) => format!("saw {read} {}", show(found)),
             Said::Refused(read) => format!("refused {read}"),
             Said::Follows => "follows".to_string(),
+            Said::Stays => "stays".to_string(),
             Said::Promoting => "promoting".to_string(),
             Said::Promoted => "promoted".to_string(),
             Said::Led => "led".to_string(),
@@ -90,6 +96,7 @@ impl Said {
             "saw" => Said::Saw(number()? as usize, lasts(words.next()?)?),
             "refused" => Said::Refused(number()? as usize),
             "follows" => Said::Follows,
+            "stays" => Said::Stays,
             "promoting" => Said::Promoting,
             "promoted" => Said::Promoted,
             "led" => Said::Led,
@@ -105,6 +112,7 @@ impl Told {
     /// Returns the line.
     pub(super) fn line(self) -> String {
         match self {
+            Told::Place(fault) => format!("place {}\n", Fault::word(fault)),
             Told::Look(read) => format!("look {read}\n"),
             Told::Where => "where\n".to_string(),
             Told::Stay => "stay\n".to_string(),
@@ -118,7 +126,13 @@ impl Told {
             "where" => Some(Told::Where),
             "stay" => Some(Told::Stay),
             "stop" => Some(Told::Stop),
-            look => look.strip_prefix("look ")?.parse().ok().map(Told::Look),
+            other => match other.strip_prefix("place ") {
+                None => other.strip_prefix("look ")?.parse().ok().map(Told::Look),
+                Some(word) => {
+                    let mut known = [None].into_iter().chain(FAULTS.map(Some));
+                    known.find(|fault| Fault::word(*fault) == word).map(Told::Place)
+                }
+            },
         }
     }
 }
@@ -137,6 +151,7 @@ mod tests {
             Said::Saw(4, found.clone()),
             Said::Refused(5),
             Said::Follows,
+            Said::Stays,
             Said::At(1, 2, u64::MAX, found),
         ];
         for said in said {
@@ -147,7 +162,8 @@ mod tests {
                 assert_eq!(Said::parse(&line[..end]), None, "{line}");
             }
         }
-        for told in [Told::Look(3), Told::Where, Told::Stay, Told::Stop] {
+        let places = [None].into_iter().chain(FAULTS.map(Some)).map(Told::Place);
+        for told in places.chain([Told::Look(3), Told::Where, Told::Stay, Told::Stop]) {
             assert_eq!(Told::parse(told.line().trim_end()), Some(told));
         }
     }

@@ -1,8 +1,9 @@
 //! `candide reach drill`: a primary and two standbys, processes of their own, which are killed,
-//! paused and promoted while the primary runs transactions and says which the place has
-//! acknowledged.
+//! paused and promoted, and whose place fails, while the primary runs transactions and says which
+//! the place has acknowledged.
 
-// Layers, lowest first: tables, lines, ledger, node, process, play.
+// Layers, lowest first: tables, faults, lines, ledger, node, process, play.
+mod faults;
 mod ledger;
 mod lines;
 mod node;
@@ -21,6 +22,7 @@ use candide_reach::{Directory, Patience, Place};
 use super::paths;
 use crate::cli::DrillArgs;
 use crate::ending::Ending;
+use faults::Present;
 use node::Node;
 use play::Play;
 use process::Setting;
@@ -35,6 +37,7 @@ pub(super) fn run(args: DrillArgs) -> Result<Ending, Failure> {
             promote_after: args.promote_after,
             workers: args.threads,
             seed: args.seed.unwrap_or(0),
+            present: Present::default(),
         })?;
         return Ok(Ending { finding: Finding::Good, early: false });
     }
@@ -88,8 +91,14 @@ pub(super) fn run(args: DrillArgs) -> Result<Ending, Failure> {
     output::print(|out| {
         writeln!(
             out,
-            "{} kills, {} pauses, {} promotions, {} generations, {} reads acknowledged",
-            counts.kills, counts.pauses, counts.promotions, counts.generations, ledger.reads
+            "{} kills, {} pauses, {} faults of the place, {} promotions, {} generations, {} reads \
+             acknowledged",
+            counts.kills,
+            counts.pauses,
+            counts.faults,
+            counts.promotions,
+            counts.generations,
+            ledger.reads
         )?;
         if played.is_ok() {
             writeln!(

@@ -1,7 +1,7 @@
 //! A process of the drill: the primary, or a standby that may take over.
 
 use std::io::{self, BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
@@ -13,6 +13,7 @@ use candide_harness::Failure;
 use candide_reach::{Directory, ReachError, Replicate, Standby, StandbyError, StandbyOptions};
 
 use super::super::silence::Silence;
+use super::faults::{Faulty, Present};
 use super::lines::{Said, Told};
 use super::tables::{Lasts, Tables, replicated};
 
@@ -31,6 +32,7 @@ pub(super) struct Node {
     pub(super) promote_after: Duration,
     pub(super) workers: usize,
     pub(super) seed: u64,
+    pub(super) present: Present,
 }
 
 /// Says something to the parent, as a whole line.
@@ -41,12 +43,15 @@ fn say(said: &Said) -> io::Result<()> {
 }
 
 /// Hears the parent. The process ends when the parent has ended.
-fn hear() -> Receiver<Told> {
+fn hear(present: Present) -> Receiver<Told> {
     let (sender, told) = mpsc::channel();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if let Some(heard) = Told::parse(&line) {
-                let _ = sender.send(heard);
+            match Told::parse(&line) {
+                // At once, since the process may be waiting for the place.
+                Some(Told::Place(fault)) => present.set(fault),
+                Some(heard) => drop(sender.send(heard)),
+                None => {}
             }
         }
         std::process::exit(1);
@@ -59,10 +64,10 @@ fn hear() -> Receiver<Told> {
 /// # Errors
 /// What must not happen.
 pub(super) fn run(node: &Node) -> Result<(), Failure> {
-    let told = hear();
+    let told = hear(node.present.clone());
     let ended = match node.leads {
         true => lead(node, &told),
-        false => follow(node, &told).and_then(|leads| match leads {
+        false => follow_until(node, &told).and_then(|leads| match leads {
             true => lead(node, &told),
             false => Ok(()),
         }),
@@ -75,27 +80,44 @@ fn options() -> LogOptions {
     LogOptions::new().segment_bytes(64 << 10).checkpoint_bytes(512 << 10)
 }
 
-fn open_place(path: &Path) -> Result<Directory, String> {
-    Directory::new(path).map_err(text)
+fn open_place(node: &Node) -> Result<Faulty, String> {
+    let folder = Directory::new(&node.place).map_err(text)?;
+    Ok(Faulty::new(folder, node.present.clone()))
 }
 
 fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Follows, and takes over after a silence. Returns whether it has.
-fn follow(node: &Node, told: &Receiver<Told>) -> Result<bool, String> {
+/// Follows, again if the place fails while it takes over. Returns whether it has taken over.
+fn follow_until(node: &Node, told: &Receiver<Told>) -> Result<bool, String> {
+    let mut promote_after = Some(node.promote_after);
+    loop {
+        if let Some(leads) = follow(node, told, &mut promote_after)? {
+            return Ok(leads);
+        }
+    }
+}
+
+/// Follows, and takes over after a silence. Returns whether it has; `None` if the place has failed
+/// meanwhile.
+fn follow(
+    node: &Node,
+    told: &Receiver<Told>,
+    promote_after: &mut Option<Duration>,
+) -> Result<Option<bool>, String> {
     let standby = loop {
         let options = StandbyOptions::new().log(options());
-        match Standby::follow(open_place(&node.place)?, &node.dir, options) {
+        match Standby::follow(open_place(node)?, &node.dir, options) {
             Ok(standby) => break standby,
-            Err(StandbyError::Nothing) => thread::sleep(LOOK),
+            Err(StandbyError::Nothing | StandbyError::Reach(ReachError::Place(_))) => {
+                thread::sleep(LOOK);
+            }
             Err(error) => return Err(text(error)),
         }
     };
     say(&Said::Follows).map_err(text)?;
     let mut tables = None;
-    let mut promote_after = Some(node.promote_after);
     let mut silence = Silence::after(standby.applied());
     for look in 0_u32.. {
         if let Some(failure) = standby.failure() {
@@ -103,11 +125,14 @@ fn follow(node: &Node, told: &Receiver<Told>) -> Result<bool, String> {
         }
         tables = tables.or_else(|| Tables::of(standby.database()).ok());
         match told.try_recv() {
-            Ok(Told::Stay) => promote_after = None,
+            Ok(Told::Stay) => {
+                *promote_after = None;
+                say(&Said::Stays).map_err(text)?;
+            }
             Ok(Told::Where) => tell_where(&standby, tables.as_ref())?,
             Ok(Told::Look(read)) => say(&Said::Refused(read)).map_err(text)?,
-            Ok(Told::Stop) | Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => return Ok(false),
+            Ok(Told::Stop | Told::Place(_)) | Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(Some(false)),
         }
         if let Some(tables) = tables.as_ref().filter(|_| look % SUM_EVERY == 0) {
             tables.db.read_view(|tx| tables.look(tx)).map_err(text)??;
@@ -124,12 +149,13 @@ fn follow(node: &Node, told: &Receiver<Told>) -> Result<bool, String> {
         Ok(promoted) => drop(promoted),
         Err(StandbyError::Reach(ReachError::Led { .. } | ReachError::Superseded { .. })) => {
             say(&Said::Led).map_err(text)?;
-            return Ok(false);
+            return Ok(Some(false));
         }
+        Err(StandbyError::Reach(ReachError::Place(_))) => return Ok(None),
         Err(error) => return Err(text(error)),
     }
     say(&Said::Promoted).map_err(text)?;
-    Ok(true)
+    Ok(Some(true))
 }
 
 /// Says where a standby is, if it stays there meanwhile.
@@ -145,19 +171,21 @@ fn tell_where(standby: &Standby, tables: Option<&Tables>) -> Result<(), String> 
 
 /// Leads until another process does.
 fn lead(node: &Node, told: &Receiver<Told>) -> Result<(), String> {
-    let log = options().replicate(open_place(&node.place)?);
-    let db = match Database::<Mvcc>::builder().open(&node.dir, log) {
-        Ok(db) => db,
-        Err(OpenError::Led { .. } | OpenError::Diverged { .. }) => {
-            return say(&Said::Led).map_err(text);
+    let db = loop {
+        let log = options().replicate(open_place(node)?);
+        match Database::<Mvcc>::builder().open(&node.dir, log) {
+            Ok(db) => break db,
+            Err(OpenError::Led { .. } | OpenError::Diverged { .. }) => {
+                return say(&Said::Led).map_err(text);
+            }
+            Err(OpenError::Remote(error)) => match error.downcast_ref() {
+                // Another process has claimed after it.
+                Some(ReachError::Superseded { .. }) => return say(&Said::Led).map_err(text),
+                Some(ReachError::Place(_)) => thread::sleep(LOOK),
+                _ => return Err(text(error)),
+            },
+            Err(error) => return Err(text(error)),
         }
-        // Another process has claimed after it.
-        Err(OpenError::Remote(error))
-            if matches!(error.downcast_ref(), Some(ReachError::Superseded { .. })) =>
-        {
-            return say(&Said::Led).map_err(text);
-        }
-        Err(error) => return Err(text(error)),
     };
     let tables = Tables::of(&db).map_err(text)?;
     let ended = work(node, &tables, told);
@@ -205,7 +233,7 @@ fn work(node: &Node, tables: &Tables, told: &Receiver<Told>) -> Result<(), Strin
                         failure.get_or_init(|| what);
                     }
                 }
-                Ok(Told::Where | Told::Stay) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Told::Where | Told::Stay | Told::Place(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Told::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     is_over.store(true, Ordering::Relaxed);
                 }

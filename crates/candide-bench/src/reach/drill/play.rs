@@ -10,6 +10,7 @@ use candide_harness::{interrupt, output};
 use candide_reach::tools::{self, Generation};
 use candide_reach::{Patience, Place};
 
+use super::faults::{FAULTS, Fault};
 use super::ledger::Ledger;
 use super::lines::{Said, Told};
 use super::process::{Event, Process, Setting};
@@ -24,12 +25,15 @@ const ASK: Duration = Duration::from_millis(40);
 const HANGS: Duration = Duration::from_secs(300);
 /// The longest time between two disturbances.
 const QUIET: f64 = 0.8;
+/// The time after which a leader knows that its log has ended.
+const QUIET_END: Duration = Duration::from_millis(600);
 
 /// What has happened.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) kills: u64,
     pub(super) pauses: u64,
+    pub(super) faults: u64,
     pub(super) promotions: u64,
     pub(super) generations: u64,
 }
@@ -57,6 +61,8 @@ pub(super) struct Play {
     /// The numbers of processes and directories so far.
     made: (u64, u64),
     asked: Instant,
+    /// The fault of the place, until when it has it, and whether all processes see it.
+    fault: Option<(Fault, Instant, bool)>,
     /// Whether the process that begins to take over is killed.
     kills_promoting: bool,
     /// Whether standbys are told not to take over.
@@ -82,6 +88,7 @@ impl Play {
             led: Vec::new(),
             made: (0, 0),
             asked: Instant::now(),
+            fault: None,
             kills_promoting: false,
             is_ending: false,
             places: Vec::new(),
@@ -130,7 +137,10 @@ impl Play {
         });
         self.made.0 += 1;
         let path = self.dir.join(dir.to_string());
-        let process = Process::start(&self.setting, &path, leads, self.made.0, &self.sender)?;
+        let mut process = Process::start(&self.setting, &path, leads, self.made.0, &self.sender)?;
+        if let Some((fault, _, true)) = self.fault {
+            process.tell(Told::Place(Some(fault)));
+        }
         let begins = if leads { "begins, to lead" } else { "begins, to follow" };
         self.tell(format_args!("process {} {begins}, in directory {dir}", process.number));
         Ok((process, dir))
@@ -179,12 +189,43 @@ impl Play {
         self.members[member].process.pause(Some(Instant::now() + time))
     }
 
+    /// Lets the place be full or read-only for a time, or slow or away for all processes or one.
+    fn fail(&mut self, time: Duration) {
+        let fault = FAULTS[self.draws.usize(0..FAULTS.len())];
+        let one = match fault {
+            Fault::Slow | Fault::Away if self.draws.bool() => self.leader(),
+            _ => None,
+        };
+        self.heal();
+        self.counts.faults += 1;
+        self.fault = Some((fault, Instant::now() + time, one.is_none()));
+        let of = one.map_or("all processes".to_string(), |one| {
+            format!("process {}", self.members[one].process.number)
+        });
+        let (word, seconds) = (Fault::word(Some(fault)), time.as_secs_f64());
+        self.tell(format_args!("the place of {of} is {word} for {seconds:.2} s"));
+        for (index, member) in self.members.iter_mut().enumerate() {
+            if one.is_none_or(|one| one == index) {
+                member.process.tell(Told::Place(Some(fault)));
+            }
+        }
+    }
+
+    /// Ends the fault of the place.
+    fn heal(&mut self) {
+        if self.fault.take().is_some() {
+            self.members.iter_mut().for_each(|member| member.process.tell(Told::Place(None)));
+            self.tell("the place is well again");
+        }
+    }
+
     /// Disturbs the processes once.
     fn disturb(&mut self, kinds: u32, pause: Duration) -> Result<(), String> {
         let Some(leader) = self.leader() else { return Ok(()) };
         let time = pause.mul_f64(0.1 + 0.9 * self.draws.f64());
         let soon = time.mul_f64(0.2);
-        match self.draws.u32(0..kinds) {
+        match self.draws.u32(0..kinds + 2) {
+            kind if kind >= kinds => self.fail(time),
             0 => {
                 self.kill(leader)?;
                 self.pass(soon)?;
@@ -260,6 +301,9 @@ impl Play {
                 self.tell(format_args!("process {number} goes on"));
             }
         }
+        if self.fault.is_some_and(|(_, until, _)| now >= until) {
+            self.heal();
+        }
         if now - self.asked >= ASK {
             self.asked = now;
             for member in &mut self.members {
@@ -309,6 +353,7 @@ impl Play {
                     process.tell(Told::Stay);
                 }
             }
+            Said::Stays => process.stays = true,
             Said::Promoting => {
                 process.follows = false;
                 self.tell(format_args!("process {number} takes over"));
@@ -347,6 +392,11 @@ impl Play {
 
     /// Ends the drill: the leader stops, and the standbys come to the same state.
     fn end(&mut self) -> Result<Lasts, String> {
+        self.heal();
+        // A standby whose promotion has failed with the place may have ended the leader's log. Then
+        // one takes over now.
+        self.pass(QUIET_END)?;
+        self.progress("a transaction at the end")?;
         self.is_ending = true;
         for member in &mut self.members {
             if member.process.paused.is_some() {
@@ -357,18 +407,20 @@ impl Play {
         let is_calm = |play: &Play| {
             let up = |member: &&Member| member.process.is_up();
             let leads = play.members.iter().filter(up).filter(|one| one.process.leads.is_some());
-            let follows = play.members.iter().filter(up).filter(|one| one.process.follows);
-            leads.count() == 1 && follows.count() == PROCESSES - 1
+            // One that has not heard may take over.
+            let stays = play.members.iter().filter(up).filter(|one| one.process.stays);
+            leads.count() == 1 && stays.count() == PROCESSES - 1
         };
         self.until("one leader and two standbys", is_calm)?;
         let leader = self.leader().ok_or("no process leads")?;
         self.members[leader].process.tell(Told::Stop);
         self.until("the leader to stop", |play| play.members[leader].process.has_stopped)?;
-        let status = tools::status(Arc::clone(&self.place), 1, Patience::default());
+        let status = tools::status(Arc::clone(&self.place), 9, Patience::default());
         let status = status.map_err(|error| error.to_string())?.ok_or("the place is empty")?;
-        let newest = status.generations.first().ok_or("the place has no generation")?;
-        let Generation { number, last, .. } = *newest;
-        let (last, ..) = last.ok_or("the last leader has written nothing")?;
+        // Claims may be those of promotions that have failed with the place.
+        let logged = |&Generation { number, last, .. }: &Generation| Some((number, last?.0));
+        let newest = status.generations.iter().find_map(logged);
+        let (number, last) = newest.ok_or("the last leaders have written nothing")?;
         self.tell(format_args!("the log ends with object {last} of generation {number}"));
         let end = Instant::now() + HANGS;
         loop {

@@ -30,6 +30,8 @@ pub(super) struct Process {
     /// The generation that it leads, or has led.
     pub(super) leads: Option<u64>,
     pub(super) follows: bool,
+    /// Whether it follows and does not take over.
+    pub(super) stays: bool,
     /// Whether it needs a new directory, since another process has led.
     pub(super) is_outrun: bool,
     pub(super) is_killed: bool,
@@ -93,6 +95,7 @@ impl Process {
             errors: Some(errors),
             leads: None,
             follows: false,
+            stays: false,
             is_outrun: false,
             is_killed: false,
             has_stopped: false,

@@ -97,6 +97,10 @@ impl RealDisk {
 }
 
 impl Disk for RealDisk {
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         self.directory.list()
     }

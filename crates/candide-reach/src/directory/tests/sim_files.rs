@@ -3,6 +3,7 @@
 use super::super::files::{Entry, Files, NewFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -129,6 +130,10 @@ impl Disk {
 }
 
 impl Files for SimFiles {
+    fn root(&self) -> Option<&Path> {
+        None
+    }
+
     fn make_folder(&self, path: &str) -> io::Result<()> {
         self.call()?.add(path, None)
     }
