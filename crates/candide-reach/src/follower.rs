@@ -11,7 +11,7 @@
 use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::leader::Position;
-use crate::object::{Header, Kind, Object};
+use crate::object::{Header, Kind, Link, Object};
 use crate::place::Place;
 use crate::receiver::{Receiver, behind, receive, receive_snapshot};
 use candide_log::format::Uuid;
@@ -38,6 +38,8 @@ pub struct Follower {
     position: Position,
     /// Whether the receiver has a part of a snapshot, so that only a snapshot makes it whole.
     is_torn: bool,
+    /// The last object that the receiver had before that snapshot: no older one makes it whole.
+    whole: Link,
     /// The number of steps in a row that have met nothing.
     misses: u64,
     /// The time of the newest object, in milliseconds since 1970 by its leader's clock.
@@ -54,7 +56,7 @@ impl Follower {
         patience: Patience,
     ) -> Follower {
         let access = Access { place, database, patience };
-        Follower { access, position, is_torn: false, misses: 0, time: 0 }
+        Follower { access, position, is_torn: false, whole: position.last, misses: 0, time: 0 }
     }
 
     /// Returns the position up to which the receiver has the log; the default one if it has nothing
@@ -121,6 +123,9 @@ impl Follower {
     /// Gives the receiver the newest snapshot, if there is one that is newer than the position.
     fn begin_anew(&mut self, receiver: &mut dyn Receiver) -> Result<Progress, ReachError> {
         let Some(floor) = self.newest_floor()? else { return Ok(Progress::Nothing) };
+        if !self.is_torn {
+            self.whole = self.position.last;
+        }
         (self.is_torn, self.position) = (true, Position::default());
         let last = receive_snapshot(&self.access, &floor, receiver)?;
         (self.is_torn, self.position) = (false, Position::behind_block(last));
@@ -128,9 +133,9 @@ impl Follower {
         Ok(Progress::Snapshot)
     }
 
-    /// Returns the newest floor whose snapshot is newer than the position.
+    /// Returns the newest floor whose snapshot is newer than what the receiver has, or had.
     fn newest_floor(&self) -> Result<Option<Object>, ReachError> {
-        let last = self.position.last;
+        let last = if self.is_torn { self.whole } else { self.position.last };
         let Some(newest) = self.access.newest_claim()? else { return Ok(None) };
         let oldest = last.generation.max(1);
         for generation in (oldest..=newest.header.generation).rev() {

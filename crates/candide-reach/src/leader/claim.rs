@@ -18,7 +18,7 @@ use crate::access::{Access, Patience, Settled, now};
 use crate::error::ReachError;
 use crate::name::{NUMBER_MAX, Name};
 use crate::object::{FloorNumber, Header, Kind, Link, Object};
-use crate::place::Place;
+use crate::place::{Place, PlaceError};
 use crate::probe::probe;
 use crate::receiver::{Receiver, behind, receive, receive_snapshot};
 use candide_log::format::Uuid;
@@ -106,6 +106,11 @@ fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
     let known = claim.position.map_or(0, Position::claimed);
     loop {
         let newest = access.newest_claim_since(known)?;
+        if newest.is_none() && known > 0 {
+            // A folder in which nothing is mounted is an empty place.
+            let what = format!("no claim can be read, and generation {known} has been claimed");
+            return Err(PlaceError::Unknown(what).into());
+        }
         let number = newest.as_ref().map(|newest| newest.header.number);
         let is_own = number.is_none_or(|n| n == claim.number || claim.earlier.contains(&n));
         if let Some(newest) = newest.as_ref().filter(|_| !is_own && !claim.against_others) {

@@ -7,8 +7,10 @@ use crate::leader::Position;
 use crate::object::Object;
 use crate::receiver::{Receiver, Refusal};
 use candide_log::OpenError;
+use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::commit::records;
 use candide_log::store::{LocalBlock, LocalBlocks, LogPlace, Unopened};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
@@ -42,6 +44,11 @@ pub(super) struct Compare<'a> {
     end: LogPlace,
     /// The stamp generation and the cut of the last object.
     cut: (u64, u64),
+    /// By the generation of the local log, the cuts that the place has, and those here.
+    closed: BTreeMap<u64, u64>,
+    closed_here: BTreeMap<u64, u64>,
+    /// Whether another directory has led since, so that later cuts are none of the local log.
+    is_other: bool,
     /// Whether the place has only a snapshot of what follows.
     pub(super) has_met_snapshot: bool,
 }
@@ -56,7 +63,17 @@ impl<'a> Compare<'a> {
         let words = known.map_or(0, |known| known.words as usize);
         let current = if words > 0 { local.next_block()? } else { None };
         let cut = known.map_or((0, 0), |known| known.cut);
-        Ok(Compare { local, current, words, end: begin, cut, has_met_snapshot: false })
+        Ok(Compare {
+            local,
+            current,
+            words,
+            end: begin,
+            cut,
+            closed: BTreeMap::from([cut]),
+            closed_here: BTreeMap::new(),
+            is_other: false,
+            has_met_snapshot: false,
+        })
     }
 
     /// Returns what is known now, if the place has the log up to `position`.
@@ -65,7 +82,8 @@ impl<'a> Compare<'a> {
         Known { position, local: self.end, words: self.words as u64, cut: self.cut }
     }
 
-    /// Returns the numbers of bytes and of commit records that the place lacks.
+    /// Returns the numbers of bytes and of commit records that the place lacks. A record that waits
+    /// there for a cut, and has it here, counts if there is no other.
     pub(super) fn rest(mut self) -> Result<(u64, u64), OpenError> {
         let (mut bytes, mut count) = (0, 0);
         while self.go_on()? {
@@ -75,6 +93,10 @@ impl<'a> Compare<'a> {
                 self.words = block.records.len();
             }
         }
+        let closed = |generation| self.closed.get(generation).copied().unwrap_or(0);
+        if self.closed_here.iter().any(|(generation, cut)| *cut > closed(generation)) {
+            count = count.max(1);
+        }
         Ok((bytes, count))
     }
 
@@ -82,6 +104,7 @@ impl<'a> Compare<'a> {
     fn pass_whole(&mut self) {
         if let Some(block) = self.current.take_if(|block| block.records.len() <= self.words) {
             (self.end, self.words) = (block.end, 0);
+            close(&mut self.closed_here, block.generation, block.cut);
         }
     }
 
@@ -98,6 +121,12 @@ impl<'a> Compare<'a> {
             }
         }
     }
+}
+
+/// Notes that a cut of a generation is closed.
+fn close(closed: &mut BTreeMap<u64, u64>, generation: u64, cut: u64) {
+    let before = closed.entry(generation).or_default();
+    *before = cut.max(*before);
 }
 
 impl Receiver for Compare<'_> {
@@ -144,7 +173,15 @@ impl Receiver for Compare<'_> {
             self.words += same.len();
             words = later;
         }
+        let is_anew = |catalog: Catalog| match catalog.kind {
+            CatalogKind::Whole { is_anew, .. } => is_anew,
+            CatalogKind::Changes => false,
+        };
+        self.is_other |= Catalog::decode(object.catalog())?.is_some_and(is_anew);
         self.cut = (header.stamp_generation, header.cut);
+        if !self.is_other {
+            close(&mut self.closed, header.stamp_generation, header.cut);
+        }
         Ok(())
     }
 }

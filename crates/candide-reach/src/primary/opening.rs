@@ -9,6 +9,7 @@ use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
 use crate::leader::{Claim, Leader, Position, led};
+use crate::name::Name;
 use crate::object::Object;
 use crate::place::Place;
 use crate::random;
@@ -120,9 +121,12 @@ impl Opener {
         if lacks_log {
             // Without a note, the local place is before all.
             let known = note.known.unwrap_or_default();
-            // What the checkpoint contains cannot be compared. Only this directory has led since,
-            // and the checkpoint was made later.
-            let leader = self.claim(&access, note, &remember, position, &mut ())?;
+            // What the checkpoint contains cannot be compared. It was made after this directory
+            // had led, so nothing is lost if no other one has since. The newest claim may be one
+            // of this directory that has not led.
+            let last = position.map_or(0, |position| position.last.generation);
+            let mut own = Own { access: &access, numbers: &note.numbers.clone(), last };
+            let leader = self.claim(&access, note, &remember, position, &mut own)?;
             let known = Known { position: leader.position(), ..known };
             let behind = Known { local: first, ..Known::default() };
             let bytes = behind.lacking(unopened)?;
@@ -204,6 +208,51 @@ impl Opener {
         };
         let leader = Leader::claim(Arc::clone(&self.place), &claim, receiver).map_err(refused)?;
         Ok(leader.with_patience(PATIENCE))
+    }
+}
+
+/// A receiver of objects that only this directory may have written.
+struct Own<'a> {
+    access: &'a Access,
+    /// The numbers of its claims.
+    numbers: &'a [u64],
+    /// The last generation that is known to be its own, or one before.
+    last: u64,
+}
+
+impl Own<'_> {
+    fn check(&mut self, object: &Object) -> Result<(), Refusal> {
+        let generation = object.header.generation;
+        if generation > self.last {
+            let claim = self.access.read_existing(Name::Claim(generation))?;
+            if !self.numbers.contains(&claim.header.number) {
+                let what = format!(
+                    "another directory has led generation {generation} since, and a part of the \
+                     log here is only in a checkpoint"
+                );
+                return Err(Box::new(Different(what)));
+            }
+            self.last = generation;
+        }
+        Ok(())
+    }
+}
+
+impl Receiver for Own<'_> {
+    fn begin(&mut self, floor: &Object) -> Result<(), Refusal> {
+        self.check(floor)
+    }
+
+    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Object) -> Result<(), Refusal> {
+        self.check(block)
     }
 }
 

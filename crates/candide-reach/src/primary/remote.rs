@@ -89,7 +89,8 @@ impl Primary {
 
     /// Begins to write the log of a standby, which has claimed. The place has everything that is
     /// durable here, up to a cut of a stamp generation, and nothing else has been written. Unless
-    /// each table `has_same_number` in the log of the place, that gets a checkpoint first.
+    /// each table `has_same_number` in the log of the place, that gets a checkpoint first, which
+    /// has been made and contains all that is here.
     pub(crate) fn lead(
         &self,
         database: Uuid,
@@ -99,6 +100,14 @@ impl Primary {
     ) -> Result<Arc<Leader>, OpenError> {
         let mut opening = self.opening();
         let (feed, replies) = opening.following.take().expect("a standby leads once");
+        if !has_same_numbers {
+            let (end, mut is_there) = (feed.end(), false);
+            feed.with_checkpoint(&mut |parts| is_there = parts.first() >= end);
+            if !is_there {
+                let what = "the checkpoint for the place lacks a part of the log here";
+                return Err(OpenError::Remote(what.into()));
+            }
+        }
         // From now on, no segment is given back that is not closed yet.
         self.shared.has_led.store(true, Ordering::SeqCst);
         let local = if has_same_numbers { feed.end() } else { LogPlace::default() };

@@ -120,7 +120,15 @@ impl Sender {
                 (Work::Append(append), None) => self.append(&append),
                 // The snapshot has the catalog.
                 (Work::Restart, whole) => self.restart().map(|is_sent| {
-                    catalog = whole.filter(|_| !is_sent);
+                    if !is_sent {
+                        // The changes of tables that came before are not told any more.
+                        catalog = Some(match whole.map(|whole| whole.kind) {
+                            Some(CatalogKind::Whole { behind, is_anew, .. }) => {
+                                self.whole(behind, is_anew)
+                            }
+                            _ => self.whole(self.last, false),
+                        });
+                    }
                 }),
             };
             if let Err(failure) = done {
@@ -345,16 +353,20 @@ impl Sender {
             state.there.0 = state.there.0.max(self.last.1);
         }
         let (cut, number, unsent) = (state.there.0, state.there.2, state.unsent());
+        let is_released = self.segment <= state.release.1;
         if wants_back && is_noted {
             state.release.1 = self.known.local.segment - 1;
         }
-        let end = SegmentEnd {
-            place: self.known.position.last.place,
-            state: self.last,
-            own: self.own,
-            tables: Arc::clone(&self.tables),
-        };
-        state.ends.insert(self.segment, end);
+        // PR3: later objects without a block are behind what the directory remembers.
+        if !is_released {
+            let end = SegmentEnd {
+                place: self.known.position.last.place,
+                state: self.last,
+                own: self.own,
+                tables: Arc::clone(&self.tables),
+            };
+            state.ends.insert(self.segment, end);
+        }
         drop(state);
         self.shared.worked.notify_all();
         self.replies.reach(cut, number);

@@ -52,7 +52,8 @@ pub(super) struct State {
     pub(super) kept: Option<u64>,
     /// Whether the thread is about to read the log.
     pub(super) is_reading: bool,
-    /// By the number of a segment, the last object without a block of a later segment.
+    /// By the number of a segment, the last object without a block of a later segment that had been
+    /// written when the segment was released.
     pub(super) ends: BTreeMap<u64, SegmentEnd>,
     /// Why the last checkpoint was not sent.
     pub(super) checkpoint_failure: Option<String>,

@@ -59,11 +59,9 @@ impl Applier {
         let cut = noted.map_or(0, |noted| noted.state.1);
         let is_behind = |noted: &Noted| noted.resume.last != noted.last;
         let again_until = noted.filter(is_behind).map(|noted| noted.last);
-        if let Some(noted) = noted {
-            reached.apply(noted.last.generation, noted.last.place);
-        }
-        if let Some(noted) = noted.filter(|noted| noted.own == noted.state.0) {
-            reached.reach(noted.last.generation, noted.state.1);
+        if let Some(Noted { last, state, own, .. }) = noted {
+            reached.apply(last.generation, last.place);
+            reached.reach(last.generation, own, state);
         }
         Applier {
             replica,
@@ -95,11 +93,6 @@ impl Applier {
         self.refused.take()
     }
 
-    /// Notes that a generation has ended.
-    pub(super) fn note_end(&self, generation: u64) {
-        self.reached.end(generation);
-    }
-
     /// Returns the floor that a block has named and that is to be compared with the state here.
     pub(super) fn floor_to_compare(&mut self) -> Option<FloorNumber> {
         self.sums.take_floor()
@@ -109,6 +102,16 @@ impl Applier {
     /// difference, if there is one.
     pub(super) fn compare(&self, floor: &Object) -> Option<String> {
         self.sums.compare(floor)
+    }
+
+    /// Ends following for good: the directory says so.
+    pub(super) fn end(mut self) -> Result<Database<Mvcc>, StandbyError> {
+        if let Some(noted) = self.noted {
+            let noted = Noted { has_ended: true, ..noted };
+            let ended = self.replica.apply(&[], &[], &noted.note());
+            ended.map_err(|error| StandbyError::Stopped(error.to_string()))?;
+        }
+        self.promote(&mut |_| Ok(()))
     }
 
     /// Ends following. Calls `ready` as [`Replica::promote_with`] does.
@@ -232,7 +235,8 @@ impl Receiver for Applier {
         let position = Position { last, is_end: false };
         let resume = if pending.is_empty() { position } else { Position::default() };
         let own = self.loading_own;
-        let noted = Noted { database: self.database, last, state, own, resume };
+        let database = self.database;
+        let noted = Noted { database, last, state, own, resume, has_ended: false };
         let ended = self.replica.end_snapshot(&noted.note());
         self.check(ended)?;
         if let Some(what) = sums::difference(&floor, self.replica.sum()) {
@@ -245,10 +249,9 @@ impl Receiver for Applier {
         }
         self.noted = Some(noted);
         self.sums = Sums::from(&header);
+        self.reached.leap();
         self.reached.apply(last.generation, last.place);
-        if own == state.0 {
-            self.reached.reach(last.generation, state.1);
-        }
+        self.reached.reach(last.generation, own, state);
         Ok(())
     }
 
@@ -275,6 +278,11 @@ impl Receiver for Applier {
                 );
             }
             (own, is_anew) = (leaders, is_anew || anew);
+            if is_first {
+                self.reached.leap();
+            } else if anew {
+                self.reached.end();
+            }
         } else if self.noted.is_none() {
             return Err("the first object has no catalog".into());
         }
@@ -292,6 +300,7 @@ impl Receiver for Applier {
                 state: (0, 0),
                 own,
                 resume: Position::default(),
+                has_ended: false,
             };
             let ended = self.replica.end_snapshot(&noted.note());
             self.check(ended)?;
@@ -315,6 +324,7 @@ impl Receiver for Applier {
             state: (header.stamp_generation, header.cut),
             own,
             resume: self.resume(position),
+            has_ended: false,
         };
         let records: Vec<_> = batch.records().collect();
         let applied = match (&whole_tables, &catalog) {
@@ -329,9 +339,7 @@ impl Receiver for Applier {
         self.sums.note(block.link(), self.replica.sum());
         self.sums.meet(header.floor);
         self.reached.apply(header.generation, header.place);
-        if own == header.stamp_generation {
-            self.reached.reach(header.generation, header.cut);
-        }
+        self.reached.reach(header.generation, own, noted.state);
         Ok(())
     }
 }

@@ -215,6 +215,11 @@ impl Standby {
                 found.ok_or(StandbyError::Nothing)?.1
             }
         };
+        if noted.is_some_and(|noted| noted.has_ended) {
+            let what = "the database in the directory follows no more, and may have commits of its \
+                        own; follow with a new directory";
+            return Err(StandbyError::Stopped(what.to_owned()));
+        }
         let db = replica.database().clone();
         let reached = Arc::<Reached>::default();
         let mut applier = Applier::new(replica, database, noted, Arc::clone(&reached));
@@ -314,23 +319,20 @@ impl Standby {
         };
         let leader = Leader::claim(Arc::clone(&self.place), &claim, &mut applier)?;
         let Some(primary) = &self.primary else {
-            let database = applier.promote(&mut |_| Ok(()))?;
+            let database = applier.end()?;
             return Ok(Promoted { database, leader: Arc::new(leader) });
         };
         let (cut, mut leader, mut led) = (applier.state(), Some(leader), None);
-        let mut has_same = true;
         let database = applier.promote(&mut |has_same_numbers| {
-            has_same = has_same_numbers;
+            if !has_same_numbers {
+                // The place gets it, and must have no older state.
+                self.db.checkpoint()?;
+            }
             let leader = leader.take().expect("it is called once");
             let begun = primary.lead(self.database, leader, cut, has_same_numbers);
             led = Some(begun.map_err(|error| Error::Files { problem: error.to_string() })?);
             Ok(())
         })?;
-        if !has_same {
-            // The place gets it.
-            let made = database.checkpoint();
-            made.map_err(|error| StandbyError::Stopped(error.to_string()))?;
-        }
         let leader = led.expect("the primary leads");
         Ok(Promoted { database, leader })
     }
@@ -389,10 +391,7 @@ fn step(
 ) -> Step {
     match follower.step(applier) {
         Ok(Progress::Nothing) => Step::Nothing,
-        Ok(Progress::End) => {
-            applier.note_end(follower.position().last.generation);
-            Step::Met
-        }
+        Ok(Progress::End) => Step::Met,
         Ok(Progress::Block | Progress::Snapshot) => compare(applier, place, options),
         Err(error) => match applier.take_refusal() {
             Some(Refused::Elsewhere) => {

@@ -21,6 +21,8 @@ pub(super) struct Noted {
     /// The position behind which records may lie that are above the cut. After a restart they are
     /// read again. The default position if they are only in a snapshot.
     pub(super) resume: Position,
+    /// Whether the database follows no more, and may have commits of its own.
+    pub(super) has_ended: bool,
 }
 
 const IS_END: u64 = 1 << 32;
@@ -28,7 +30,7 @@ const IS_END: u64 = 1 << 32;
 impl Noted {
     /// Returns what a note says.
     pub(super) fn of(note: &Note) -> Noted {
-        let [first, second, generation, place, crc, stamps, cut, own, from, at, from_crc, _] =
+        let [first, second, generation, place, crc, stamps, cut, own, from, at, from_crc, ended] =
             *note;
         let mut database = Uuid::default();
         database[..8].copy_from_slice(&first.to_le_bytes());
@@ -40,12 +42,13 @@ impl Noted {
             state: (stamps, cut),
             own,
             resume: Position { last: resume, is_end: from_crc & IS_END != 0 },
+            has_ended: ended != 0,
         }
     }
 
     /// Returns this as a note.
     pub(super) fn note(&self) -> Note {
-        let Noted { database, last, state, own, resume } = *self;
+        let Noted { database, last, state, own, resume, has_ended } = *self;
         let word = |bytes: &[u8]| {
             let mut word = [0; 8];
             word.copy_from_slice(bytes);
@@ -64,7 +67,7 @@ impl Noted {
             resume.last.generation,
             resume.last.place,
             u64::from(resume.last.crc) | is_end,
-            0,
+            has_ended.into(),
         ];
         note
     }
@@ -80,7 +83,8 @@ mod tests {
         for is_end in [false, true] {
             let resume = Position { last: link(7), is_end };
             let database = std::array::from_fn(|byte| byte as u8);
-            let noted = Noted { database, last: link(3), state: (9, 10), own: 8, resume };
+            let (last, state, has_ended) = (link(3), (9, 10), is_end);
+            let noted = Noted { database, last, state, own: 8, resume, has_ended };
             assert_eq!(Noted::of(&noted.note()), noted);
         }
     }

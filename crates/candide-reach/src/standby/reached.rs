@@ -16,13 +16,24 @@ pub(super) struct Reached {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The largest cut of transactions of a generation's leader, by generation, and whether the
-    /// generation has ended.
-    cuts: BTreeMap<u64, (u64, bool)>,
+    generations: BTreeMap<u64, Generation>,
     applied: (u64, u64),
     failure: Option<String>,
     trouble: Option<String>,
     is_to_stop: bool,
+}
+
+/// What is known of the transactions of a generation's leader.
+#[derive(Debug, Default)]
+struct Generation {
+    /// The largest cut up to which they have been applied.
+    cut: u64,
+    /// Their stamp generation, as long as all objects have been applied from one of this generation
+    /// on. The leader may have been ended before it had sent them all, and send the rest in a later
+    /// generation.
+    own: Option<u64>,
+    /// Whether no further ones can come.
+    has_ended: bool,
 }
 
 impl Reached {
@@ -35,12 +46,33 @@ impl Reached {
         self.changed.notify_all();
     }
 
-    /// Notes that the transactions of a generation's leader up to a cut have been applied.
-    pub(super) fn reach(&self, generation: u64, cut: u64) {
+    /// Notes that an object has been applied: its generation, the stamp generation of transactions
+    /// of that one's leader, and the stamp generation and the cut up to which all have been
+    /// applied.
+    pub(super) fn reach(&self, generation: u64, own: u64, (stamps, cut): (u64, u64)) {
         self.change(|state| {
-            let reached = state.cuts.entry(generation).or_default();
-            reached.0 = reached.0.max(cut);
+            state.generations.entry(generation).or_default().own = Some(own);
+            for of in state.generations.values_mut().filter(|of| !of.has_ended) {
+                match of.own {
+                    Some(own) if own == stamps => of.cut = of.cut.max(cut),
+                    Some(own) if own < stamps => of.has_ended = true,
+                    _ => {}
+                }
+            }
         });
+    }
+
+    /// Notes that stamps begin anew: no transactions of earlier generations come any more.
+    pub(super) fn end(&self) {
+        self.change(|state| {
+            let known = state.generations.values_mut();
+            known.filter(|of| of.own.is_some()).for_each(|of| of.has_ended = true);
+        });
+    }
+
+    /// Notes that a snapshot has taken the place of objects: what they had is not known.
+    pub(super) fn leap(&self) {
+        self.change(|state| state.generations.values_mut().for_each(|of| of.own = None));
     }
 
     /// Notes the last object that has been applied: its generation and its place.
@@ -50,12 +82,6 @@ impl Reached {
 
     pub(super) fn applied(&self) -> (u64, u64) {
         self.state().applied
-    }
-
-    /// Notes that a generation has ended, whose objects have all been applied, from its beginning
-    /// or from an earlier position on.
-    pub(super) fn end(&self, generation: u64) {
-        self.change(|state| state.cuts.entry(generation).or_default().1 = true);
     }
 
     pub(super) fn stop(&self) {
@@ -92,9 +118,9 @@ impl Reached {
         let until = Instant::now().checked_add(timeout);
         let mut state = self.state();
         loop {
-            match state.cuts.get(&generation) {
-                Some((cut, _)) if *cut >= stamp => return Ok(()),
-                Some((_, true)) => return Err(WaitError::Lost),
+            match state.generations.get(&generation) {
+                Some(of) if of.cut >= stamp => return Ok(()),
+                Some(of) if of.has_ended => return Err(WaitError::Lost),
                 _ => {}
             }
             if let Some(failure) = &state.failure {

@@ -55,6 +55,6 @@ pub fn restore(
             Step::Over(error) => return Err(StandbyError::Stopped(error)),
         }
     }
-    drop(applier.promote(&mut |_| Ok(()))?);
+    drop(applier.end()?);
     Ok(Restored { database, position: follower.position() })
 }

@@ -33,7 +33,7 @@ const IS_TORN: u64 = 2;
 
 /// A row of the table of notes. The row with key zero has the state; the row with the key n has, of
 /// the table with the number n of the other database, the number in the log here and the sum of the
-/// hashes of its rows.
+/// hashes of its rows. A table whose changes are left out has the number 0 here.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     key: u64,

@@ -163,11 +163,8 @@ impl<P: Protocol> Applier<P> {
                 }
             }
             for number in tables.unnoted.iter().chain(sums.keys()) {
-                match tables.known(*number) {
-                    Some(known) => {
-                        let sum = sums.get(number).copied().unwrap_or(known.sum);
-                        notes.put_table(tx, *number, known.note(sum))?;
-                    }
+                match tables.note(*number, sums.get(number).copied()) {
+                    Some(note) => notes.put_table(tx, *number, note)?,
                     None => notes.delete_table(tx, *number)?,
                 }
             }

@@ -17,6 +17,9 @@ use candide_log::schema::{TableSchema, TableState};
 use candide_log::sum::table_sum;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The number in the notes of a table whose changes are left out. No table has it.
+const SKIPPED: u16 = 0;
+
 /// What the names of tables begin with that have no name in the other database, or are about to get
 /// another one.
 const NAMELESS: &str = "candide.replica.";
@@ -25,7 +28,8 @@ const NAMELESS: &str = "candide.replica.";
 #[derive(Debug)]
 pub(super) struct Tables {
     known: BTreeMap<u32, Followed>,
-    /// Tables whose changes are left out.
+    /// Tables whose changes are left out. They are noted, so that changes which come behind a drop
+    /// are left out after a restart, too.
     skipped: BTreeSet<u32>,
     /// Tables whose notes the next transaction writes.
     pub(super) unnoted: BTreeSet<u32>,
@@ -57,6 +61,9 @@ impl Tables {
     ) -> Result<Tables, Error> {
         let schemas = inner.store().map(|store| store.tables()).unwrap_or_default();
         let mut known = BTreeMap::new();
+        let is_skipped = |(_, note): &(&u32, &TableNote)| note.log_number == SKIPPED;
+        let noted = found.tables.iter().filter(is_skipped);
+        let skipped: BTreeSet<_> = noted.map(|(number, _)| *number).collect();
         for core in inner.catalog.logged_tables(&inner.engine.common) {
             let log_number = core.log_number.get();
             let is_it = |note: &TableNote| Some(note.log_number) == log_number;
@@ -74,9 +81,9 @@ impl Tables {
                 None => drop_named(inner, session, &core.name)?,
             }
         }
-        let is_gone = |number: &&u32| !known.contains_key(*number);
+        let is_gone = |number: &&u32| !known.contains_key(*number) && !skipped.contains(*number);
         let unnoted = found.tables.keys().filter(is_gone).copied().collect();
-        Ok(Tables { known, skipped: BTreeSet::new(), unnoted })
+        Ok(Tables { known, skipped, unnoted })
     }
 
     /// Returns the table with this number; `None` if its changes are left out.
@@ -89,9 +96,16 @@ impl Tables {
         }
     }
 
-    /// Returns the table with this number; `None` if there is none.
-    pub(super) fn known(&self, number: u32) -> Option<&Followed> {
-        self.known.get(&number)
+    /// Returns what the table of notes says of the table with this number, whose rows have this
+    /// sum, or the sum that is known; `None` if there is none.
+    pub(super) fn note(&self, number: u32, sum: Option<u64>) -> Option<TableNote> {
+        match self.known.get(&number) {
+            Some(known) => Some(known.note(sum.unwrap_or(known.sum))),
+            None if self.skipped.contains(&number) => {
+                Some(TableNote { log_number: SKIPPED, sum: 0 })
+            }
+            None => None,
+        }
     }
 
     /// Returns all tables that are followed.
@@ -137,12 +151,17 @@ impl Tables {
             for number in gone {
                 self.drop(inner, session, number)?;
             }
+            let (kept, gone) = std::mem::take(&mut self.skipped)
+                .into_iter()
+                .partition(|number| listed.contains(number));
+            self.skipped = kept;
+            self.unnoted.extend::<BTreeSet<_>>(gone);
         }
         for table in tables {
             if table.is_dropped() {
                 self.drop(inner, session, table.number)?;
                 // Records before the drop may come behind it.
-                self.skipped.insert(table.number);
+                self.skip(table.number);
             } else {
                 self.set_one(inner, session, table)?;
             }
@@ -159,7 +178,7 @@ impl Tables {
         let number = table.number;
         if table.name == NOTES {
             // The other database has followed one, too.
-            self.skipped.insert(number);
+            self.skip(number);
             return Ok(());
         }
         let name = match table.state {
@@ -186,6 +205,13 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Leaves out the changes of a table from now on.
+    fn skip(&mut self, number: u32) {
+        if self.skipped.insert(number) {
+            self.unnoted.insert(number);
+        }
     }
 
     fn drop<P: Protocol>(
