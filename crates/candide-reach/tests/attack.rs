@@ -154,14 +154,6 @@ fn follow(place: &SimPlace, disk: &SimDisk) -> Result<Standby, StandbyError> {
     Standby::follow_on(Arc::new(place.clone()), Arc::new(disk.clone()), options)
 }
 
-fn wait_for(
-    standby: &Standby,
-    position: candide::Position,
-    timeout: Duration,
-) -> Result<(), WaitError> {
-    standby.wait_for(position.generation, position.stamp, timeout)
-}
-
 /// Returns the position of the transaction that has inserted a row.
 fn position(db: &Database, items: &Table<Item>, id: u64) -> candide::Position {
     db.run_logged(|tx| items.read(tx, id, Item::COUNT)).position().unwrap()
@@ -266,7 +258,7 @@ fn a_restart_after_a_promotion_has_all_that_the_place_had() {
         })
     };
     let standby = follow(&watched, &second).unwrap();
-    wait_for(&standby, position(&db, &former, 1), LONG).unwrap();
+    standby.wait_for(position(&db, &former, 1), LONG).unwrap();
     drop(former);
     db.drop_table("former").unwrap();
     eventually(|| standby.database().table::<Item>("former").is_err());
@@ -274,7 +266,7 @@ fn a_restart_after_a_promotion_has_all_that_the_place_had() {
     db.checkpoint().unwrap();
     let items = db.table::<Item>("items").unwrap();
     insert(&db, &items, 1).unwrap();
-    wait_for(&standby, position(&db, &items, 1), LONG).unwrap();
+    standby.wait_for(position(&db, &items, 1), LONG).unwrap();
     // The standby makes a checkpoint of its own, and the primary goes on.
     standby.database().checkpoint().unwrap();
     for id in 2..=5 {
@@ -386,7 +378,7 @@ fn a_standby_that_restarts_leaves_out_records_of_dropped_tables() {
     gate.set(|doors| doors.refused = None);
     insert(&db, &items, 2).unwrap();
     let standby = follow(&place, &second).unwrap();
-    assert_eq!(wait_for(&standby, position(&db, &items, 2), LONG), Ok(()));
+    assert_eq!(standby.wait_for(position(&db, &items, 2), LONG), Ok(()));
     assert_eq!(ids_of(&standby), [0, 1, 2]);
     assert_eq!(standby.failure(), None);
 }
@@ -406,10 +398,10 @@ fn what_a_primary_sends_after_a_restart_is_not_lost() {
     std::mem::forget((db, items));
     let (db, items) = open(&disk, &place, quickly()).unwrap();
     insert(&db, &items, 2).unwrap();
-    assert_eq!(wait_for(&standby, early, LONG), Ok(()));
-    assert_eq!(wait_for(&standby, position(&db, &items, 2), LONG), Ok(()));
+    assert_eq!(standby.wait_for(early, LONG), Ok(()));
+    assert_eq!(standby.wait_for(position(&db, &items, 2), LONG), Ok(()));
     let never = candide::Position { stamp: early.stamp + 1_000_000, ..early };
-    assert_eq!(wait_for(&standby, never, LONG), Err(WaitError::Lost));
+    assert_eq!(standby.wait_for(never, LONG), Err(WaitError::Lost));
     assert_eq!(ids_of(&standby), [0, 1, 2]);
 }
 
@@ -495,7 +487,7 @@ fn a_standby_whose_place_is_not_mounted_does_not_lead_in_an_empty_folder() {
     let options = StandbyOptions::new().patience(PATIENCE);
     let disk = Arc::new(SimDisk::default());
     let standby = Standby::follow_on(Arc::new(gate.clone()), disk, options).unwrap();
-    wait_for(&standby, position(&db, &items, 1), LONG).unwrap();
+    standby.wait_for(position(&db, &items, 1), LONG).unwrap();
     gate.set(|doors| doors.is_unmounted = true);
     let promoted = standby.promote();
     assert!(promoted.is_err(), "{promoted:?}");
@@ -520,7 +512,7 @@ fn tables_are_told_of_though_a_checkpoint_has_failed_that_the_place_was_to_get()
         disk.clear_faults();
         gate.set(|doors| doors.refused = None);
         insert(&db, &others, 0).unwrap();
-        assert_eq!(wait_for(&standby, position(&db, &others, 0), LONG), Ok(()), "{number}");
+        assert_eq!(standby.wait_for(position(&db, &others, 0), LONG), Ok(()), "{number}");
         assert_eq!(ids_of(&standby).len(), 50);
     }
     assert!(failures > 0);
