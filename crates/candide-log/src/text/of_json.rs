@@ -28,8 +28,8 @@ impl Named<'_> {
             && !text.is_empty()
             && let Err(FaultAt { at: inside, what }) = Json::parse(text)
         {
-            let end = text.floor_char_boundary(inside);
-            let character = 1 + text[..end].chars().count();
+            let is_before = |(at, c): &(usize, char)| at + c.len_utf8() <= inside;
+            let character = 1 + text.char_indices().take_while(is_before).count();
             return self.wrong(at, text, &format!("JSON: at its character {character}, {what}"));
         }
         Value::of_text(self.ty, text).or_else(|can_be| self.wrong(at, text, &can_be))
