@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         output::print(|out| verdict.print(&name, out))?;
         return Ok(Ending { finding: verdict.finding(), early: false });
     }
-    if args.strict && args.past > 0 {
+    if args.strict && !args.past.is_zero() {
         let words = "read-only transactions that see the past do not agree with real time: leave out --strict or --past";
         return Err(Failure::Usage(words.to_string()));
     }
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
-        options: DatabaseOptions { opaque: None, past: Duration::from_millis(args.past) },
+        options: DatabaseOptions { opaque: None, past: args.past },
         seed,
         duration: args.duration,
         history: args.history.as_deref(),

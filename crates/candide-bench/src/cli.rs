@@ -232,10 +232,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) opaque: Vec<Switch>,
 
-    /// Under `mvcc` and `mvto`: let read-only transactions see the past, by up to this many
-    /// milliseconds. The history must then be serializable, but need not agree with real time
-    #[arg(long, value_name = "MS", default_value_t = 0)]
-    pub(crate) past: u64,
+    /// Under `mvcc` and `mvto`: let read-only transactions see the past, up to this time ago, in
+    /// whole milliseconds. The history must then be serializable, but need not agree with real time
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "0s", allow_hyphen_values = true)]
+    pub(crate) past: Duration,
 
     /// Require that the serial order agrees with real time. Without --strict, the history of a
     /// protocol must have the property that the protocol promises, and a history from --file must
