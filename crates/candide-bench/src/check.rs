@@ -1,7 +1,7 @@
 //! `candide check`: records the operations of transactions, or the values that clients receive, and
 //! lets a checker judge the history.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use candide_compiled::banks::recorded::smallbank;
 use candide_compiled::keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
