@@ -116,7 +116,11 @@ fn values_of_an_idle_session_are_dropped_by_the_next_transaction<P: Protocol>() 
     let mut idle = db.session().unwrap();
     idle.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
     // This pin keeps the session from dropping the value by itself, when epochs have passed.
-    db.run(|_| idle.run(|tx| values.set(tx, 1, ledger.probe()))).unwrap();
+    let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
+    epochs.pin(&slot);
+    idle.run(|tx| values.set(tx, 1, ledger.probe())).unwrap();
+    epochs.unpin(&slot);
+    epochs.unregister(&slot);
     eventually("the collection of the idle session's garbage", || {
         !db.inner.engine.shared_garbage.is_empty() || ledger.alive().len() == 1
     });
