@@ -353,6 +353,7 @@ mod tests {
         assert!(misplaced("one: h.\nusual t\nin f.rs fn f\n- h();\n+ i();\n+ $before").is_some());
         assert!(misplaced("one: h.\nusual t\nin f.rs fn f\n- if a {\n+ if b {").is_some());
         assert!(parse("list", "usual t").is_err());
+        assert!(parse("list", "one: h.\nusual t u").is_err());
         assert!(parse("list", "- h();").is_err());
         assert!(parse("list", "one: h.\nodd t").is_err());
     }

@@ -105,6 +105,22 @@ impl<R: Record, P: Protocol> Table<R, P> {
             }
         }
     }
+
+    /// Calls `each` with columns of each of `rows`, whose words a scan reads, until it returns an
+    /// error.
+    fn lend_all<Pr: Projection<R>, E: From<Abort>>(
+        &self,
+        tx: &Tx<'_, P>,
+        projection: &Pr,
+        rows: impl Iterator<Item = Result<(R::Key, Pr::Words), Abort>>,
+        mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for row in rows {
+            let (key, words) = row?;
+            self.lend(tx, &key, projection, &words, |columns| each(key, columns))??;
+        }
+        Ok(())
+    }
 }
 
 impl<R: Record, P: Protocol> Row<'_, R, P> {
@@ -171,14 +187,11 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     /// The error of `each`, and [those of every operation](Table#errors-of-every-operation).
     pub fn try_for_each_with<E: From<Abort>>(
         self,
-        mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
+        each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Scan { table, tx, projection, units, way } = self;
-        for row in (Scan { table, tx, projection: Unread(projection), units, way }) {
-            let (key, words) = row?;
-            table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
-        }
-        Ok(())
+        let rows = Scan { table, tx, projection: Unread(projection), units, way };
+        table.lend_all(tx, &projection, rows, each)
     }
 }
 
@@ -203,13 +216,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
     /// The error of `each`, and those of [`IndexScan::for_each_with`].
     pub fn try_for_each_with<E: From<Abort>>(
         self,
-        mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
+        each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (table, tx, &projection) = self.parts();
-        for row in self.with(Unread(projection)) {
-            let (key, words) = row?;
-            table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
-        }
-        Ok(())
+        table.lend_all(tx, &projection, self.with(Unread(projection)), each)
     }
 }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_published_when_those_who_were_pinned_at_its_time_are_not() {
+    fn a_view_is_published_when_sessions_pinned_at_its_time_are_not() {
         let (epochs, view) = published();
         let [writer, later, reader] = [(); 3].map(|()| epochs.register());
         epochs.pass();
