@@ -2,10 +2,11 @@
 //!
 //! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
 //! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
-//! becomes hot. Each release of a lock lowers the temperature, since the lock may have
-//! spared no conflict. A session that waits for the lock of a hot row raises it to the threshold
-//! again. A hot row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer
-//! hot.
+//! becomes hot. A session that waits for the lock of a hot row raises the temperature, too: the
+//! lock has probably spared a failure. Each release of a lock lowers it, by the less the longer the
+//! attempts are that fail, since a failure costs an attempt, and a lock less than a read. So short
+//! transactions lock a row only if most of them would fail without. A hot row whose temperature has
+//! fallen [`COOLED_BY`] below the threshold is no longer hot.
 //!
 //! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
 //! hot, so that writers ask. The release of the lock clears the flag, unless another session then
@@ -104,11 +105,11 @@ pub(super) fn warm(base: LockBase<'_>, at: CellAt) -> bool {
     }
 }
 
-/// Notes that an attempt waits for the lock of a row, which is therefore of use.
-pub(super) fn note_wait(base: LockBase<'_>, at: CellAt) {
-    let threshold = base.locks.policies.mocc().threshold_of_heat();
-    if base.locks.policies.at(at) == Policy::Mocc && is_hot(at) {
-        base.locks.temperatures.keep(key(base, at), threshold);
+/// Counts a wait for the lock of a hot row like a failure that the lock has spared.
+pub(super) fn note_wait(locker: &mut Locker<'_>, at: CellAt) {
+    if locker.locks.policies.at(at) == Policy::Mocc && is_hot(at) {
+        let key = key(locker.base(), at);
+        locker.locks.temperatures.raise(key, &mut locker.local.random);
     }
 }
 
@@ -133,8 +134,8 @@ pub(super) fn cools(locker: &mut Locker<'_>, at: CellAt) -> bool {
         return true;
     }
     let threshold = locker.locks.policies.mocc().threshold_of_heat();
-    let temperature =
-        locker.locks.temperatures.lower(key(locker.base(), at), &mut locker.local.random);
+    let (key, releases) = (key(locker.base(), at), locker.own.releases);
+    let temperature = locker.locks.temperatures.lower(key, releases, &mut locker.local.random);
     if is_hot(at) {
         return temperature < threshold.saturating_sub(COOLED_BY).max(threshold.min(1));
     }

@@ -144,7 +144,7 @@ impl RowLocks {
         let lock = match self.queueing.try_take(locker, (at, mode)) {
             Some(lock) => lock,
             None => {
-                heat::note_wait(locker.base(), at);
+                heat::note_wait(locker, at);
                 let is_canonical = restored
                     .unwrap_or_else(|| self.may_sleep(locker, at, (policy, when), holds_cells));
                 let wish = (mode, when);
@@ -439,6 +439,7 @@ pub(crate) fn learn(
     reads: &[(CellAt, Tid)],
     writes: &WriteSet,
 ) {
+    locker.own.note_failure(reads.len() + writes.items().len());
     let mut listed: Vec<(CellAt, bool)> = Vec::new();
     let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;

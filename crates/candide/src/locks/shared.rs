@@ -12,6 +12,10 @@ use crate::sync::queue_lock::Nodes;
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
+/// The bounds of [`SessionLocks::releases`].
+const RELEASES_MIN: u8 = 1;
+const RELEASES_MAX: u8 = 10;
+
 /// A database's part of locks by policy.
 #[derive(Debug)]
 pub(crate) struct SharedLocks {
@@ -50,6 +54,8 @@ impl SharedLocks {
 pub(crate) struct SessionLocks {
     /// The number of the session's desk; zero if it has none.
     pub(super) desk: u16,
+    /// The binary logarithm of the number of releases of locks that weigh as much as a failure.
+    pub(super) releases: u8,
     counts: Arc<LockCounters>,
     /// Weak: a session that a thread keeps does not keep its database's memory.
     shared: Weak<SharedLocks>,
@@ -57,11 +63,19 @@ pub(crate) struct SessionLocks {
 
 impl SessionLocks {
     pub(crate) fn new(shared: &Arc<SharedLocks>, counts: &Arc<LockCounters>) -> SessionLocks {
-        SessionLocks { desk: 0, counts: counts.clone(), shared: Arc::downgrade(shared) }
+        let (counts, shared) = (counts.clone(), Arc::downgrade(shared));
+        SessionLocks { desk: 0, releases: RELEASES_MIN, counts, shared }
     }
 
     pub(crate) fn count(&self, what: LockCount) {
         self.counts.count(what);
+    }
+
+    /// Notes that an attempt with this number of reads and writes has failed: it weighs as much as
+    /// the release of a quarter as many locks.
+    pub(super) fn note_failure(&mut self, accesses: usize) {
+        let quarter = (accesses / 4).checked_ilog2().unwrap_or(0) as u8;
+        self.releases = quarter.clamp(RELEASES_MIN, RELEASES_MAX);
     }
 
     /// Returns the number of the session's desk; zero if it has none.
@@ -103,5 +117,21 @@ impl<'a> Locker<'a> {
 
     pub(super) fn count(&self, what: LockCount) {
         self.own.counts.count(what);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::policy::Policy;
+
+    #[test]
+    fn a_failure_weighs_as_the_release_of_a_quarter_as_many_locks_as_it_has_accesses() {
+        let shared = SharedLocks::new(&Policies::of(Policy::Mocc));
+        let mut locks = SessionLocks::new(&shared, &Arc::default());
+        for (accesses, releases) in [(0, 1), (10, 1), (16, 2), (63, 3), (64, 4), (1 << 20, 10)] {
+            locks.note_failure(accesses);
+            assert_eq!(locks.releases, releases, "{accesses} accesses");
+        }
     }
 }

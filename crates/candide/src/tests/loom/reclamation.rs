@@ -129,3 +129,53 @@ fn loom_reader_that_pins_again() {
         reader.join().unwrap();
     });
 }
+
+/// A reader joins a view of the past while another thread has replaced the value that is visible in
+/// it, and renews the view. Passes run on a third thread. A reader of time 1 finds the value, and
+/// one of time 2 the commit's outcome.
+#[test]
+fn loom_reader_of_the_past_against_renewal() {
+    const LIVE: u64 = 1;
+    const FREED: u64 = 2;
+    explore(3, || {
+        let epochs = Epochs::manual(5);
+        let view = Arc::new(epochs.past_view());
+        epochs.renew_past(&view, || 1);
+        let block = Arc::new(AtomicU64::new(LIVE));
+        let outcome = Arc::new(AtomicU64::new(0));
+        let slot = epochs.register();
+        let reader = {
+            let (epochs, view) = (epochs.clone(), view.clone());
+            let (block, outcome) = (block.clone(), outcome.clone());
+            thread::spawn(move || {
+                match epochs.pin_in_past(&slot, &view, u64::MAX).unwrap() {
+                    Some(1) => {
+                        assert_eq!(block.load(Ordering::Relaxed), LIVE, "freed under a pin");
+                    }
+                    Some(2) => {
+                        assert_eq!(outcome.load(Ordering::Relaxed), 1, "its commit has ended");
+                    }
+                    time => panic!("there is no view of {time:?}"),
+                }
+                epochs.unpin(&slot);
+            })
+        };
+        outcome.store(1, Ordering::Relaxed);
+        let stamp = epochs.stamp();
+        epochs.pass();
+        let advancer = {
+            let (epochs, block) = (epochs.clone(), block.clone());
+            thread::spawn(move || {
+                epochs.pass();
+                if epochs.is_free(stamp) {
+                    block.store(FREED, Ordering::Relaxed);
+                }
+            })
+        };
+        epochs.renew_past(&view, || 2);
+        reader.join().unwrap();
+        advancer.join().unwrap();
+        epochs.pass();
+        assert!(epochs.is_free(stamp), "the view's holder does not see the value any more");
+    });
+}

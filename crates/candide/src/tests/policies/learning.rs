@@ -467,6 +467,26 @@ fn a_row_that_others_have_locked_stays_hot() {
     }
 }
 
+#[test]
+fn a_wait_for_the_lock_of_a_hot_row_raises_its_temperature() {
+    for kind in KINDS {
+        let mut scene = scene(kind(1));
+        heat(&mut scene);
+        let stuck = Stuck::on(&scene, 0, Mode::Write);
+        let temperatures = &base(&scene.db).locks.temperatures;
+        let temperature = || temperatures.of(cell(&scene.table, 0).address());
+        let before = temperature();
+        let mut session = scene.db.session().unwrap();
+        for _ in 0..20 {
+            let read = session.with(ONCE()).run(|tx| scene.table.read(tx, 0, Item::COUNT));
+            assert!(read.is_ok(), "the attempt continues without the lock");
+        }
+        assert!(temperature() > before);
+        drop(stuck);
+        assert_free(&scene.table, "at the end");
+    }
+}
+
 /// The lock's holder may be stuck in its closure.
 #[test]
 fn a_transaction_commits_although_a_lock_is_never_released() {
