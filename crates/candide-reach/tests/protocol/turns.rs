@@ -4,7 +4,8 @@
 //! do not run wait for nothing else.
 
 use std::panic::resume_unwind;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, Thread};
 
 /// What ends a thread that is killed. Unwinding with it prints nothing.
 pub struct Killed;
@@ -12,8 +13,8 @@ pub struct Killed;
 #[derive(Debug)]
 struct State {
     random: fastrand::Rng,
-    /// The threads that can run, and the process of each.
-    threads: Vec<(usize, usize)>,
+    /// The threads that can run.
+    threads: Vec<Member>,
     running: Option<usize>,
     made: usize,
     /// Processes whose threads end at their next call.
@@ -23,10 +24,19 @@ struct State {
     turns: u64,
 }
 
+/// A thread that takes turns.
+#[derive(Debug)]
+struct Member {
+    number: usize,
+    process: usize,
+    /// What is woken, once the thread has begun to wait.
+    waiting: Option<Thread>,
+}
+
 /// The turns of all threads of one history. A clone is the same.
 #[derive(Debug, Clone)]
 pub struct Turns {
-    state: Arc<(Mutex<State>, Condvar)>,
+    state: Arc<Mutex<State>>,
 }
 
 impl Turns {
@@ -40,11 +50,11 @@ impl Turns {
             stopped: Vec::new(),
             turns: 0,
         };
-        Turns { state: Arc::new((Mutex::new(state), Condvar::new())) }
+        Turns { state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.0.lock().unwrap()
+        self.state.lock().unwrap()
     }
 
     /// Adds a thread of a process, which runs when it has the turn. Called before the thread is
@@ -53,7 +63,7 @@ impl Turns {
         let mut state = self.state();
         let thread = state.made;
         state.made += 1;
-        state.threads.push((thread, process));
+        state.threads.push(Member { number: thread, process, waiting: None });
         Turn { turns: self.clone(), thread, process }
     }
 
@@ -88,13 +98,19 @@ impl Turns {
     /// Chooses the next thread.
     fn pass(&self, state: &mut State) {
         let State { random, threads, stopped, killed, .. } = state;
-        let can_run =
-            |(_, process): &&(usize, usize)| !stopped.contains(process) || killed.contains(process);
-        let ready: Vec<usize> = threads.iter().filter(can_run).map(|(thread, _)| *thread).collect();
-        let any: Vec<usize> = threads.iter().map(|(thread, _)| *thread).collect();
-        state.running = random.choice(if ready.is_empty() { any } else { ready });
+        let can_run = |member: &&Member| {
+            !stopped.contains(&member.process) || killed.contains(&member.process)
+        };
+        let ready = threads.iter().filter(can_run).count();
+        let next = match ready {
+            0 => random.choice(threads.iter()),
+            _ => threads.iter().filter(can_run).nth(random.usize(..ready)),
+        };
+        if let Some(thread) = next.and_then(|member| member.waiting.as_ref()) {
+            thread.unpark();
+        }
+        state.running = next.map(|member| member.number);
         state.turns += 1;
-        self.state.1.notify_all();
     }
 }
 
@@ -120,9 +136,15 @@ impl Turn {
         self.wait(state);
     }
 
-    fn wait(&self, mut state: MutexGuard<'_, State>) {
+    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        let is_own = |member: &&mut Member| member.number == self.thread;
+        if let Some(member) = state.threads.iter_mut().find(is_own) {
+            member.waiting.get_or_insert_with(thread::current);
+        }
         while state.running != Some(self.thread) {
-            state = self.turns.state.1.wait(state).unwrap();
+            drop(state);
+            thread::park();
+            state = self.turns.state();
         }
         let is_killed = state.killed.contains(&self.process);
         drop(state);
@@ -135,7 +157,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.turns.state();
-        state.threads.retain(|(thread, _)| *thread != self.thread);
+        state.threads.retain(|member| member.number != self.thread);
         self.turns.pass(&mut state);
     }
 }
