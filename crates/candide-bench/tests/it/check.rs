@@ -306,6 +306,8 @@ fn invalid_arguments_of_check_are_refused() {
         "tictoc, mvcc, mvto, serial, global-lock, or all, or usual",
     );
     assert_refused(&["--operations", "0"], "operations must be from 1");
+    assert_refused(&["--protocol", "mvcc", "--past", "500us"], "in whole milliseconds");
+    assert_refused(&["--protocol", "mvcc", "--past", "5ms", "--strict"], "leave out --strict");
     assert_refused(&["--file", env!("CARGO_TARGET_TMPDIR")], "is a folder");
     for kind in ["lists", "registers"] {
         let of_clients = kept(&format!("{kind}.jsonl"), &(HEADER.replace("versions", kind) + "\n"));
