@@ -59,11 +59,12 @@ impl Store {
         self.make_checkpoint(None)
     }
 
-    /// Makes a checkpoint as [`checkpoint`](Store::checkpoint) does, but pauses so that it reads and
-    /// writes [`StoreOptions::checkpoint_rate`] bytes in a second. If the log grows, the checkpoint
-    /// goes on faster, as necessary for being finished before the log has grown by the length at
-    /// which the next one should be made. It does not pause while there is no room for the log, or
-    /// after another call has waited for it, or after [`end_pauses`](Store::end_pauses).
+    /// Makes a checkpoint as [`checkpoint`](Store::checkpoint) does, but pauses so that it reads
+    /// and writes [`checkpoint_rate`](super::StoreOptions::checkpoint_rate) bytes in a second. If
+    /// the log grows, the checkpoint goes on faster, as necessary for being finished before the log
+    /// has grown by the length at which the next one should be made. It does not pause while there
+    /// is no room for the log, after another call has waited for it, or after
+    /// [`end_pauses`](Store::end_pauses).
     ///
     /// # Errors
     /// As [`checkpoint`](Store::checkpoint).

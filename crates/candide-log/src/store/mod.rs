@@ -53,11 +53,12 @@ pub struct StoreOptions {
     pub segment_bytes: u64,
     /// The bytes of log after which a checkpoint should be made; 256 MiB by default. If the
     /// checkpoint in force is larger, its size counts instead, up to [`LOG_FACTOR_MAX`] times this
-    /// number: so a checkpoint is rarer if it takes more work. Segments of as many bytes are kept for
-    /// reuse, but no more than 16.
+    /// number: so a checkpoint is rarer if it takes more work. Segments of as many bytes are kept
+    /// for reuse, but no more than 16.
     pub checkpoint_log_bytes: u64,
-    /// The bytes that [`Store::checkpoint_at_rate`] reads and writes in a second, while the log does
-    /// not grow; 64 MiB by default, at least 1. With [`u64::MAX`] it never pauses.
+    /// The bytes that [`Store::checkpoint_at_rate`] reads and writes in a second, while the log
+    /// does not grow; 64 MiB by default, at least 1 (0 counts as 1). With [`u64::MAX`] it never
+    /// pauses.
     pub checkpoint_rate: u64,
     /// The number of threads that recovery uses, at least 1, if there is much to read.
     pub recovery_threads: usize,

@@ -119,10 +119,11 @@ impl LogOptions {
 
     /// Sets the bytes that a checkpoint which begins by itself reads and writes in a second, while
     /// the log does not grow; 64 MiB by default, at least 1 (0 counts as 1). With [`u64::MAX`] it
-    /// does not pause. The log stays bounded at any rate: if it grows, the checkpoint goes on faster,
-    /// as necessary for being finished before the log has grown by the size at which the next one
-    /// begins. A checkpoint that another call waits for does not pause: [`Database::checkpoint`],
-    /// [`Database::backup`], the end of the database; nor does one while the disk is full.
+    /// does not pause. The log stays bounded at any rate: if it grows, the checkpoint goes on
+    /// faster, as necessary for being finished before the log has grown by the size at which the
+    /// next one begins. A checkpoint that another call waits for does not pause:
+    /// [`Database::checkpoint`], [`Database::backup`], the end of the database; nor does one while
+    /// the disk is full.
     ///
     /// [`Database::checkpoint`]: crate::Database::checkpoint
     /// [`Database::backup`]: crate::Database::backup
