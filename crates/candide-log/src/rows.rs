@@ -38,7 +38,7 @@ impl Rows {
     /// Returns the words of a row, and behind them those of its values, as files have them. `None`
     /// if there is no such row.
     pub fn get(&self, table: u32, key: &[u64]) -> Option<Vec<u64>> {
-        self.state().tables.get(&table)?.rows.get(key).map(StoredRow::all_words)
+        self.state().tables.get(&table)?.rows.get(key).map(|row| row.all_words().into_owned())
     }
 
     /// Returns the number of rows of all tables.
@@ -55,7 +55,10 @@ impl Rows {
     pub fn to_map(&self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
         let state = self.state();
         let rows = state.tables.iter().flat_map(|(number, table)| {
-            table.rows.iter().map(|(key, row)| ((*number, key.clone()), row.all_words()))
+            table
+                .rows
+                .iter()
+                .map(|(key, row)| ((*number, key.clone()), row.all_words().into_owned()))
         });
         rows.collect()
     }
@@ -64,7 +67,10 @@ impl Rows {
     pub fn into_map(self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
         let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let rows = state.tables.into_iter().flat_map(|(number, table)| {
-            table.rows.into_iter().map(move |(key, row)| ((number, key), row.all_words()))
+            table
+                .rows
+                .into_iter()
+                .map(move |(key, row)| ((number, key), row.all_words().into_owned()))
         });
         rows.collect()
     }

@@ -4,6 +4,7 @@ use crate::format::commit::{Change, ChangeKind};
 use crate::format::long_row::LongRow;
 use crate::format::value::{self, Values};
 use crate::schema::{FieldSchema, TableSchema};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The columns of a table whose values have any length.
@@ -128,14 +129,17 @@ impl StoredRow {
     }
 
     /// Returns the row's words. Those of its values follow, as files have them.
-    pub(crate) fn all_words(&self) -> Vec<u64> {
+    pub(crate) fn all_words(&self) -> Cow<'_, [u64]> {
+        if self.values.is_empty() {
+            return Cow::Borrowed(&self.words);
+        }
         let mut all = self.words.clone();
         for (number, (place, bytes)) in self.values.iter().enumerate() {
             let at = all.len();
             all.resize(at + value::words(Some(bytes)), 0);
             value::write(&mut all[at..], *place, Some(bytes), number + 1 == self.values.len());
         }
-        all
+        Cow::Owned(all)
     }
 
     /// Returns the number of words without those of values.

@@ -112,7 +112,7 @@ impl Checkpoints {
     }
 
     fn make(&self, store: &Store) {
-        let made = store.checkpoint();
+        let made = store.checkpoint_at_rate();
         // The next attempt waits until the log is a quarter longer.
         let bytes = store.log_bytes();
         let not_before = if made.is_err() { bytes + bytes / 4 } else { 0 };
@@ -120,10 +120,13 @@ impl Checkpoints {
         *lock(&self.failure) = made.err().map(|error| error.to_string());
     }
 
-    /// Waits for the checkpoint in progress. No checkpoint begins afterwards.
+    /// Waits for the checkpoint in progress, which does not pause any more. No checkpoint begins
+    /// afterwards.
     fn end(&self) {
         let mut making = lock(&self.making);
-        making.store = None;
+        if let Some(store) = making.store.take() {
+            store.end_pauses();
+        }
         let thread = making.thread.take();
         drop(making);
         if let Some(thread) = thread {

@@ -1,5 +1,6 @@
 //! Merging a stretch of the log into the rows of a checkpoint.
 
+use crate::checkpoint::order::{self, Numbered};
 use crate::checkpoint::read::{PartReader, all_rows, parts};
 use crate::checkpoint::write::{CheckpointWriter, PartError};
 use crate::disk::Disk;
@@ -15,11 +16,14 @@ use crate::schema::TableSchema;
 use crate::stored_row::{LongColumns, StoredRow};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::iter::Peekable;
+use std::hint;
 use std::vec::IntoIter;
 
 /// The receiver of merged rows.
 pub(crate) trait Sink {
+    /// Notes that so many bytes of the checkpoint in force have been read.
+    fn note_read(&mut self, _bytes: u64) {}
+
     /// Takes a row. Rows come in ascending order of table and key.
     fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError>;
 }
@@ -41,22 +45,74 @@ pub(crate) fn merge(
     let mut merge = Merge::new(&manifest.tables, steps);
     for part in parts(manifest) {
         let mut part = PartReader::open(disk, manifest, part)?;
-        while let Some(block) = part.next()? {
+        loop {
+            let offset = part.offset();
+            let Some(block) = part.next()? else { break };
             if let Contents::Rows { table, .. } | Contents::LongRows { table, .. } = block.contents
             {
                 for row in all_rows(&block) {
                     merge.row(to, table, row)?;
                 }
             }
+            to.note_read(part.offset() - offset);
         }
     }
     merge.finish(to)
 }
 
-/// A change, and where it was read.
-struct Located<'a> {
-    change: Change<'a>,
-    step: &'a Step,
+/// The changes of a log that have not been merged.
+struct Changes<'a> {
+    /// The log, in its order.
+    steps: &'a [Step],
+    /// The changes by table and key, those of one row in their order.
+    left: IntoIter<Numbered>,
+    next: Option<(Change<'a>, &'a Step)>,
+}
+
+/// The number of changes that are looked at ahead, so that the processor loads their words, which
+/// lie all over the log, at the same time.
+const AHEAD: usize = 16;
+
+impl<'a> Changes<'a> {
+    /// Returns the changes of `steps`, which are in the order of the log.
+    fn of(steps: &'a [Step]) -> Changes<'a> {
+        let changes = (0..).zip(steps).flat_map(|(number, step)| {
+            step.batch.places().map(move |(table, place)| (number, table.into(), place))
+        });
+        let left = order::by_row(changes, |step, place| steps[step as usize].batch.key_at(place));
+        let mut changes = Changes { steps, left: left.into_iter(), next: None };
+        changes.advance();
+        changes
+    }
+
+    /// Returns the next change, and the step in which it was read.
+    fn peek(&self) -> Option<(Change<'a>, &'a Step)> {
+        self.next
+    }
+
+    /// Takes the next change, if it is one of this row.
+    fn next_of(&mut self, row: (u32, &[u64])) -> Option<(Change<'a>, &'a Step)> {
+        let next = self.next.filter(|(change, _)| place(change) == row)?;
+        self.advance();
+        Some(next)
+    }
+
+    fn advance(&mut self) {
+        let left = self.left.as_slice();
+        if left.len().is_multiple_of(AHEAD) {
+            let ahead = &left[..left.len().min(AHEAD)];
+            let words = ahead.iter().map(|next| self.step(next).batch.header_at(next.place));
+            hint::black_box(words.fold(0, |all, word| all ^ word));
+        }
+        self.next = self.left.next().map(|next| {
+            let step = self.step(&next);
+            (step.batch.change_at(next.place), step)
+        });
+    }
+
+    fn step(&self, change: &Numbered) -> &'a Step {
+        &self.steps[change.step as usize]
+    }
 }
 
 /// Rows in ascending order, into which the changes of a log are merged.
@@ -64,25 +120,20 @@ struct Merge<'a> {
     tables: &'a [TableSchema],
     /// The columns of any length of each table.
     long: BTreeMap<u32, LongColumns>,
-    /// The changes that are left, by table and key, those of one row in their order.
-    changes: Peekable<IntoIter<Located<'a>>>,
+    changes: Changes<'a>,
 }
 
 impl<'a> Merge<'a> {
     /// Returns a merge of the changes of `steps`, which are in the order of the log.
     fn new(tables: &'a [TableSchema], steps: &'a [Step]) -> Merge<'a> {
-        let located =
-            steps.iter().flat_map(|step| step.batch.changes().map(move |change| (step, change)));
-        let mut changes: Vec<_> = located.map(|(step, change)| Located { change, step }).collect();
-        changes.sort_by(|a, b| place(&a.change).cmp(&place(&b.change)));
         let long = tables.iter().map(|table| (table.number, LongColumns::of(table))).collect();
-        Merge { tables, long, changes: changes.into_iter().peekable() }
+        Merge { tables, long, changes: Changes::of(steps) }
     }
 
     /// Adds a row of the checkpoint before, and the rows before it that the log has created.
     fn row(&mut self, to: &mut dyn Sink, table: u32, row: LongRow<'_>) -> Result<(), StoreError> {
         loop {
-            let next = self.changes.peek().map(|next| place(&next.change));
+            let next = self.changes.peek().map(|(change, _)| place(&change));
             match next.map_or(Ordering::Greater, |next| next.cmp(&(table, row.key))) {
                 Ordering::Less => self.changed_row(to, None)?,
                 Ordering::Equal => return self.changed_row(to, Some(StoredRow::of(row))),
@@ -111,14 +162,11 @@ impl<'a> Merge<'a> {
         to: &mut dyn Sink,
         mut row: Option<StoredRow>,
     ) -> Result<(), StoreError> {
-        let Some(first) = self.changes.peek() else { return Ok(()) };
-        let (table, key) = place(&first.change);
-        let Step { file, offset, .. } = first.step;
+        let Some((first, Step { file, offset, .. })) = self.changes.peek() else { return Ok(()) };
+        let (table, key) = place(&first);
         let schema = self.schema(table).ok_or_else(|| no_table(file, *offset, table))?;
         let long = &self.long[&table];
-        while let Some(Located { change, step }) =
-            self.changes.next_if(|next| place(&next.change) == (table, key))
-        {
+        while let Some((change, step)) = self.changes.next_of((table, key)) {
             if schema.is_dropped() {
                 row = None;
                 continue;

@@ -23,6 +23,8 @@ pub(crate) struct CheckpointWriter<'a> {
     block_rows: u64,
     table: Option<Shape>,
     rows: u64,
+    /// The number of bytes of the blocks that have been written.
+    bytes: u64,
     part_bytes: u64,
     block_bytes: usize,
 }
@@ -67,6 +69,7 @@ impl<'a> CheckpointWriter<'a> {
             block_rows: 0,
             table: None,
             rows: 0,
+            bytes: 0,
             part_bytes,
             block_bytes: PART_BLOCK_BYTES.min(part_bytes as usize / 4),
         }
@@ -75,6 +78,11 @@ impl<'a> CheckpointWriter<'a> {
     /// Returns the number of rows so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Returns the number of bytes of the blocks of rows that have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Adds a row. Rows come in ascending order of table and key.
@@ -137,11 +145,12 @@ impl<'a> CheckpointWriter<'a> {
             false => part.encoder.rows(table, key_words, row_words, &rows),
         };
         let written = part.file.write_at(offset, &[&header, &word_bytes(&rows)]);
-        let is_full = part.encoder.bytes() >= self.part_bytes;
+        let end = part.encoder.bytes();
         written.map_err(|source| self.error(source))?;
+        self.bytes += end - offset;
         self.block = rows;
         self.block.clear();
-        if is_full { self.end_part() } else { Ok(()) }
+        if end >= self.part_bytes { self.end_part() } else { Ok(()) }
     }
 
     /// Returns the part that is being written. Begins a part if there is none.

@@ -23,4 +23,5 @@ mod write;
 
 pub use head::{ChangeKind, HEADER_WORDS, Head, SAME_ROW, VALUES, entry_words};
 pub use read::{Change, Changes, CommitRecord, Records, records};
+pub(crate) use read::{change_at, key_at};
 pub use write::{CommitWriter, RecordBuffer};

@@ -10,7 +10,7 @@
 //! is in the same batch or in a later one.
 
 use crate::format::Malformed;
-use crate::format::commit::{Change, CommitRecord, records};
+use crate::format::commit::{self, Change, CommitRecord, records};
 
 /// The records that are pending, and the cut that the last block has closed.
 #[derive(Debug, Default)]
@@ -24,12 +24,20 @@ pub struct Batches {
 #[derive(Debug, Default)]
 pub struct Batch {
     words: Vec<u64>,
-    order: Vec<Place>,
+    order: Vec<RecordPlace>,
+}
+
+/// The place of a change in the words of its batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    at: usize,
+    /// The number of words from the entry that has the key to the entry of the change.
+    back: u32,
 }
 
 /// The place of a record in the words of its batch.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RecordPlace {
     version: u64,
     at: usize,
 }
@@ -68,7 +76,7 @@ impl Batches {
         for record in records(&self.pending) {
             let record = record?;
             if record.stamp <= cut {
-                batch.order.push(Place { version: record.version, at: batch.words.len() });
+                batch.order.push(RecordPlace { version: record.version, at: batch.words.len() });
                 batch.words.extend_from_slice(record.words());
             } else {
                 pending.extend_from_slice(record.words());
@@ -86,7 +94,7 @@ impl Batches {
             }
             let next = at + record.words().len();
             if record.stamp <= cut {
-                batch.order.push(Place { version: record.version, at });
+                batch.order.push(RecordPlace { version: record.version, at });
             } else {
                 pending.extend_from_slice(record.words());
             }
@@ -118,10 +126,33 @@ impl Batch {
 
     /// Returns the records in the order in which they are applied.
     pub fn records(&self) -> impl Iterator<Item = CommitRecord<'_>> {
-        self.order.iter().map(|place| {
-            let parsed = CommitRecord::parse(&self.words[place.at..]);
-            parsed.expect("the record has been parsed before").0
+        self.order.iter().map(|place| CommitRecord::parsed(&self.words[place.at..]))
+    }
+
+    /// Returns the changes by their tables and places, in the order in which they are applied.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u16, Place)> {
+        self.order.iter().flat_map(|record| {
+            let entries = CommitRecord::parsed(&self.words[record.at..]).entries();
+            entries.places().map(|(table, at, back)| {
+                let at = record.at + at;
+                (table, Place { at, back })
+            })
         })
+    }
+
+    /// Returns the key of the change at a place.
+    pub(crate) fn key_at(&self, place: Place) -> &[u64] {
+        commit::key_at(&self.words, place.at - place.back as usize)
+    }
+
+    /// Returns the first word of the change at a place.
+    pub(crate) fn header_at(&self, place: Place) -> u64 {
+        self.words[place.at]
+    }
+
+    /// Returns the change at a place.
+    pub(crate) fn change_at(&self, place: Place) -> Change<'_> {
+        Change { key: self.key_at(place), ..commit::change_at(&self.words, place.at) }
     }
 
     /// Returns the changes in the order in which they are applied.

@@ -2,19 +2,23 @@
 
 use super::checkpoint_parts::CheckpointParts;
 use super::recover;
-use super::{Shared, Store, StoreOptions};
-use crate::checkpoint::merge;
+use super::{Shared, Store};
+use crate::checkpoint::merge::{Sink, merge};
+use crate::checkpoint::pace::{Bounds, Pace};
 use crate::checkpoint::read::read_pending;
-use crate::checkpoint::write::CheckpointWriter;
+use crate::checkpoint::write::{CheckpointWriter, PartError};
 use crate::disk::Disk;
 use crate::error::{StoreError, WriteError};
 use crate::format::checkpoint::PartHeader;
 use crate::format::commit::records;
+use crate::format::long_row::LongRow;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
+use crate::log::segments::FIRST_BLOCK;
 use crate::log::writer::{Closed, Log};
 use crate::names::{self, DIRECTORY};
+use crate::schema::TableSchema;
 use std::collections::BTreeSet;
 
 /// The largest number of files that are kept for segments to come.
@@ -52,6 +56,29 @@ impl Store {
     /// Unless `MANIFEST` fails, the earlier checkpoint is still in force, and the call may be
     /// repeated.
     pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
+        self.make_checkpoint(None)
+    }
+
+    /// Makes a checkpoint as [`checkpoint`](Store::checkpoint) does, but pauses so that it reads
+    /// and writes [`checkpoint_rate`](super::StoreOptions::checkpoint_rate) bytes in a second. If
+    /// the log grows, the checkpoint goes on faster, as necessary for being finished before the log
+    /// has grown by the length at which the next one should be made. It does not pause while there
+    /// is no room for the log, after another call has waited for it, or after
+    /// [`end_pauses`](Store::end_pauses).
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Store::checkpoint).
+    pub fn checkpoint_at_rate(&self) -> Result<Checkpointed, StoreError> {
+        self.make_checkpoint(Some(self.shared.options.checkpoint_rate.max(1)))
+    }
+
+    /// Lets the checkpoint that is being made, and later ones, go on without pauses.
+    pub fn end_pauses(&self) {
+        self.shared.hurry.begin();
+    }
+
+    /// Makes a checkpoint, at this rate if there is one.
+    fn make_checkpoint(&self, rate: Option<u64>) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let mut number = shared.merging();
         let mut dropped = {
@@ -81,7 +108,15 @@ impl Store {
         }
         // The tables that the closed segments name were added earlier.
         let manifest = shared.manifest().current().clone();
-        let done = self.checkpoint_of(&manifest, &closed, dropped, &mut number);
+        let log: u64 = closed.iter().map(|closed| closed.end - FIRST_BLOCK).sum();
+        let bounds = rate.map(|rate| Bounds {
+            rate,
+            work: 2 * (log + recover::checkpoint_bytes(&manifest)),
+            growth: shared.checkpoint_log_bytes(),
+        });
+        let log_bytes = || shared.log().bytes();
+        let mut pace = Pace::new(bounds, &shared.hurry, &log_bytes);
+        let done = self.checkpoint_of(&manifest, &closed, dropped, (&mut number, &mut pace));
         shared.log().end_making_room();
         if let (Some(remote), Ok(Checkpointed { is_new: true, .. })) =
             (&shared.options.remote, &done)
@@ -102,14 +137,14 @@ impl Store {
         manifest: &Manifest,
         closed: &[Closed],
         dropped: Vec<u32>,
-        number: &mut u64,
+        (number, pace): (&mut u64, &mut Pace<'_>),
     ) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let Some(last) = closed.last().copied() else {
             return Ok(unchanged(manifest));
         };
         *number += 1;
-        let merged = write_checkpoint(shared, manifest, last, *number);
+        let merged = write_checkpoint(shared, manifest, last, (*number, pace));
         if merged.is_err() {
             // The next opening would remove the parts; until then they take room.
             remove_parts(&**shared.disk, *number);
@@ -148,8 +183,8 @@ impl Shared {
     /// Gives back the segments before `first`. Returns the number of files that could not be
     /// removed.
     fn give_back(&self, first: u64) -> u64 {
-        let StoreOptions { segment_bytes, checkpoint_log_bytes, .. } = self.options;
-        let spares_max = checkpoint_log_bytes.div_ceil(segment_bytes.max(1)).clamp(1, SPARES_MAX);
+        let segment_bytes = self.options.segment_bytes.max(1);
+        let spares_max = self.checkpoint_log_bytes().div_ceil(segment_bytes).clamp(1, SPARES_MAX);
         self.log().recycle(first, spares_max as usize)
     }
 }
@@ -175,7 +210,7 @@ fn write_checkpoint(
     shared: &Shared,
     manifest: &Manifest,
     last: Closed,
-    number: u64,
+    (number, pace): (u64, &mut Pace<'_>),
 ) -> Result<Merged, StoreError> {
     let disk = &**shared.disk;
     let segments = recover::segments(disk, manifest, last.number)?;
@@ -183,13 +218,18 @@ fn write_checkpoint(
     let pending = read_pending(disk, manifest)?;
     let mut replay = recover::replay(segments, manifest, pending, Some(stop))?;
     let mut steps: Vec<Step> = Vec::new();
-    while let Some(step) = replay.next()? {
+    loop {
+        let bytes = replay.bytes();
+        let Some(step) = replay.next()? else { break };
         steps.push(step);
+        pace.spend(replay.bytes() - bytes);
     }
     let (generation, cut) = replay.last();
     let header = PartHeader { uuid: manifest.uuid, checkpoint: number, part: 0, generation, cut };
-    let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
-    merge::merge(disk, manifest, &steps, &mut writer)?;
+    let writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
+    let mut paced = Paced { writer, pace };
+    merge(disk, manifest, &steps, &mut paced)?;
+    let Paced { writer, .. } = paced;
     let rows = writer.rows();
     let pending = replay.batches().pending();
     let checkpoint = writer.finish(pending)?;
@@ -206,6 +246,28 @@ fn write_checkpoint(
     let changes = records(pending).flatten().flat_map(|record| record.entries());
     let pending = changes.map(|change| change.table.into()).collect();
     Ok(Merged { checkpoint, pending, done })
+}
+
+/// A checkpoint that is being written, and its pace.
+struct Paced<'a, 'b> {
+    writer: CheckpointWriter<'a>,
+    pace: &'a mut Pace<'b>,
+}
+
+impl Sink for Paced<'_, '_> {
+    fn note_read(&mut self, bytes: u64) {
+        self.pace.spend(bytes);
+    }
+
+    fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError> {
+        let bytes = self.writer.bytes();
+        self.writer.row(schema, row)?;
+        match self.writer.bytes() - bytes {
+            0 => {}
+            bytes => self.pace.spend(bytes),
+        }
+        Ok(())
+    }
 }
 
 /// Removes the parts of a checkpoint that has not been finished.

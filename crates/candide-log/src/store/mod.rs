@@ -24,6 +24,7 @@ pub use progress::Progress;
 pub use remote::{Remote, Replies};
 pub use unopened::{LocalBlock, LocalBlocks, LogPlace, Unopened};
 
+use crate::checkpoint::pace::Hurry;
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::format::Uuid;
@@ -52,9 +53,13 @@ pub struct StoreOptions {
     pub segment_bytes: u64,
     /// The bytes of log after which a checkpoint should be made; 256 MiB by default. If the
     /// checkpoint in force is larger, its size counts instead, up to [`LOG_FACTOR_MAX`] times this
-    /// number: so a checkpoint is rarer if it takes more work. Segments of this many bytes are kept
-    /// for reuse.
+    /// number: so a checkpoint is rarer if it takes more work. Segments of as many bytes are kept
+    /// for reuse, but no more than 16.
     pub checkpoint_log_bytes: u64,
+    /// The bytes that [`Store::checkpoint_at_rate`] reads and writes in a second, while the log
+    /// does not grow; 64 MiB by default, at least 1 (0 counts as 1). With [`u64::MAX`] it never
+    /// pauses.
+    pub checkpoint_rate: u64,
     /// The number of threads that recovery uses, at least 1, if there is much to read.
     pub recovery_threads: usize,
     /// A copy of the log elsewhere. Its [`open`](Remote::open) is called at the opening, and
@@ -67,6 +72,7 @@ impl Default for StoreOptions {
         StoreOptions {
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: 256 << 20,
+            checkpoint_rate: 64 << 20,
             recovery_threads: 1,
             remote: None,
         }
@@ -119,6 +125,8 @@ pub struct LogWriter {
     shared: Arc<Shared>,
     /// The last segment that `MANIFEST` names, or should name.
     last_segment: u64,
+    /// Whether there was no room for the last block or the next segment, so that checkpoints hurry.
+    lacks_room: bool,
 }
 
 /// The state that a store and its writer share. The lock `merging` is taken first, then `filling`,
@@ -132,6 +140,8 @@ struct Shared {
     /// Locked while a checkpoint or a backup is made, so that the files that it reads stay as they
     /// are. Contains the number of the last checkpoint that was begun.
     merging: Mutex<u64>,
+    /// What lets a checkpoint go on without pauses.
+    hurry: Hurry,
     /// Locked for reading while a file for a segment is filled.
     filling: RwLock<()>,
     /// The changes of tables that the feed has not told of.
@@ -190,8 +200,19 @@ impl Shared {
         drop(self.filling.write().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Returns the bytes of log from which on a checkpoint should be made.
+    fn checkpoint_log_bytes(&self) -> u64 {
+        let of_checkpoint = recover::checkpoint_bytes(self.manifest().current());
+        let least = self.options.checkpoint_log_bytes;
+        of_checkpoint.clamp(least, least.saturating_mul(LOG_FACTOR_MAX))
+    }
+
+    /// Locks `merging`. A checkpoint that is being made does not pause any more.
     fn merging(&self) -> MutexGuard<'_, u64> {
-        self.merging.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hurry.begin();
+        let merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        self.hurry.end();
+        merging
     }
 }
 
@@ -358,11 +379,9 @@ impl Store {
 
     /// Returns whether the log is long enough, or has enough segments, for a checkpoint.
     pub fn wants_checkpoint(&self) -> bool {
-        let of_checkpoint = recover::checkpoint_bytes(self.shared.manifest().current());
-        let least = self.shared.options.checkpoint_log_bytes;
+        let least = self.shared.checkpoint_log_bytes();
         let log = self.shared.log();
-        log.bytes() >= of_checkpoint.clamp(least, least.saturating_mul(LOG_FACTOR_MAX))
-            || log.closed().len() >= SEGMENTS_MAX
+        log.bytes() >= least || log.closed().len() >= SEGMENTS_MAX
     }
 }
 
@@ -392,7 +411,8 @@ impl LogWriter {
     /// written any more. The log also fails if a cut is below the cut before, if a stamp is not
     /// above it, or if `records` are not whole records, since no reader would accept that.
     pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
-        self.shared.with_files(|log| log.write(records, cut))
+        let written = self.shared.with_files(|log| log.write(records, cut));
+        self.note_room(written)
     }
 
     /// Returns whether a record has been written that is above the cut of the last block. Then it
@@ -432,7 +452,21 @@ impl LogWriter {
     /// With [`WriteError::Full`] there is no room for the next segment yet; the one in use still
     /// has room for blocks. After [`WriteError::Failed`] nothing can be written any more.
     pub fn prepare(&mut self) -> Result<(), WriteError> {
-        self.shared.log().prepare()
+        let prepared = self.shared.log().prepare();
+        self.note_room(prepared)
+    }
+
+    /// Lets checkpoints hurry as long as there is no room.
+    fn note_room(&mut self, result: Result<(), WriteError>) -> Result<(), WriteError> {
+        let lacks_room = matches!(result, Err(WriteError::Full(_)));
+        if lacks_room != self.lacks_room {
+            self.lacks_room = lacks_room;
+            match lacks_room {
+                true => self.shared.hurry.begin(),
+                false => self.shared.hurry.end(),
+            }
+        }
+        result
     }
 
     /// Writes a block without records behind the last one, so that a reader notices if the last one

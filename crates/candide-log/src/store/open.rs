@@ -5,6 +5,7 @@ use super::manifest::{self, Found, ManifestFile};
 use super::recover::{self, Recovery};
 use super::unopened::Unopened;
 use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
+use crate::checkpoint::pace::Hurry;
 use crate::directory::Directory;
 use crate::disk::{Disk, LockError};
 use crate::error::{OpenError, StoreError};
@@ -114,13 +115,15 @@ impl Store {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest, manifest_files)),
             log: Mutex::new(log),
             merging: Mutex::new(checkpoint),
+            hurry: Hurry::default(),
             filling: RwLock::new(()),
             changes: Mutex::new(None),
             disk,
             options: options.clone(),
             _lock: lock,
         });
-        Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared, last_segment }, recovered))
+        let writer = LogWriter { shared: Arc::clone(&shared), last_segment, lacks_room: false };
+        Ok((Store { shared }, writer, recovered))
     }
 }
 

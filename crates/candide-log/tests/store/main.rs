@@ -11,6 +11,7 @@ mod manifest;
 mod model;
 #[cfg(unix)]
 mod moved;
+mod paced;
 mod parallel;
 mod reopening;
 mod support;

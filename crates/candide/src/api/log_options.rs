@@ -20,6 +20,7 @@ pub struct LogOptions {
     pub(crate) flush_every: Duration,
     pub(crate) segment_bytes: u64,
     pub(crate) checkpoint_bytes: u64,
+    pub(crate) checkpoint_rate: u64,
     pub(crate) recovery_threads: usize,
     pub(crate) progress: Option<Arc<Report>>,
     pub(crate) remote: Option<Arc<dyn Remote>>,
@@ -32,6 +33,7 @@ impl std::fmt::Debug for LogOptions {
             .field("flush_every", &self.flush_every)
             .field("segment_bytes", &self.segment_bytes)
             .field("checkpoint_bytes", &self.checkpoint_bytes)
+            .field("checkpoint_rate", &self.checkpoint_rate)
             .field("recovery_threads", &self.recovery_threads)
             .field("remote", &self.remote)
             .finish_non_exhaustive()
@@ -45,6 +47,7 @@ impl Default for LogOptions {
             flush_every: Duration::from_millis(10),
             segment_bytes: 64 << 20,
             checkpoint_bytes: 256 << 20,
+            checkpoint_rate: 64 << 20,
             recovery_threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
             progress: None,
             remote: None,
@@ -112,6 +115,21 @@ impl LogOptions {
     #[must_use]
     pub fn checkpoint_bytes(self, bytes: u64) -> LogOptions {
         LogOptions { checkpoint_bytes: bytes, ..self }
+    }
+
+    /// Sets the bytes that a checkpoint which begins by itself reads and writes in a second, while
+    /// the log does not grow; 64 MiB by default, at least 1 (0 counts as 1). With [`u64::MAX`] it
+    /// does not pause. The log stays bounded at any rate: if it grows, the checkpoint goes on
+    /// faster, as necessary for being finished before the log has grown by the size at which the
+    /// next one begins. A checkpoint that another call waits for does not pause:
+    /// [`Database::checkpoint`], [`Database::backup`], the end of the database; nor does one while
+    /// the disk is full.
+    ///
+    /// [`Database::checkpoint`]: crate::Database::checkpoint
+    /// [`Database::backup`]: crate::Database::backup
+    #[must_use]
+    pub fn checkpoint_rate(self, bytes: u64) -> LogOptions {
+        LogOptions { checkpoint_rate: bytes, ..self }
     }
 
     /// Sets the number of threads that recover, at most 1,024; by default as many as there are

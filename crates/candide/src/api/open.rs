@@ -100,6 +100,7 @@ impl<P: Protocol> Builder<P> {
         let store_options = StoreOptions {
             segment_bytes: options.segment_bytes,
             checkpoint_log_bytes: options.checkpoint_bytes,
+            checkpoint_rate: options.checkpoint_rate,
             recovery_threads: if one_session { 1 } else { options.recovery_threads },
             remote: options.remote.clone(),
         };

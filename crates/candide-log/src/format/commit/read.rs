@@ -4,7 +4,7 @@ use super::head::{ChangeKind, HEADER_WORDS, SAME_ROW, VALUES};
 use crate::format::value::{Values, check_values};
 use crate::format::{Fault, Malformed};
 use std::borrow::Cow;
-use std::slice;
+use std::{iter, slice};
 
 /// A commit record whose entries have been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,13 @@ impl<'a> CommitRecord<'a> {
         Ok((CommitRecord { stamp, version, words: record }, rest))
     }
 
+    /// Returns the record with which `words` begin, which [`parse`](CommitRecord::parse) has
+    /// accepted before.
+    pub(crate) fn parsed(words: &'a [u64]) -> CommitRecord<'a> {
+        let words = &words[..words[0] as u32 as usize];
+        CommitRecord { stamp: words[1], version: words[2], words }
+    }
+
     /// Returns all words of the record, as they were parsed.
     pub fn words(&self) -> &'a [u64] {
         self.words
@@ -90,6 +97,37 @@ impl<'a> CommitRecord<'a> {
 pub struct Changes<'a> {
     cursor: Cursor<'a>,
     left: usize,
+}
+
+impl<'a> Changes<'a> {
+    /// Returns the tables of the changes, their places in the words of the record, and the numbers
+    /// of words by which the entries that have their keys come before.
+    pub(crate) fn places(mut self) -> impl Iterator<Item = (u16, usize, u32)> + use<'a> {
+        let mut with_key = 0;
+        iter::from_fn(move || {
+            let at = self.cursor.at;
+            let change = self.next()?;
+            if self.cursor.record[at] & u64::from(SAME_ROW) == 0 {
+                with_key = at;
+            }
+            Some((change.table, at, (at - with_key) as u32))
+        })
+    }
+}
+
+/// Returns the key of the entry at a place, which has one and has been checked before.
+#[inline]
+pub(crate) fn key_at(words: &[u64], at: usize) -> &[u64] {
+    let count = usize::from((words[at] >> 8) as u8);
+    &words[at + 1..][..count]
+}
+
+/// Returns the change of the entry at a place, which has been checked before; the key is empty if
+/// an entry before has it.
+#[inline]
+pub(crate) fn change_at(words: &[u64], at: usize) -> Change<'_> {
+    let mut cursor = Cursor { record: words, at, row: Some(((words[at] >> 48) as u16, &[])) };
+    cursor.next().expect("the entry has been checked before")
 }
 
 impl<'a> Iterator for Changes<'a> {

@@ -5,6 +5,7 @@ use crate::common::{Item, builder, receive};
 use candide::{
     Abort, CloseError, Database, Error, IndexOptions, Level, Mvcc, Occ, OpenError, Table,
 };
+use candide_log::disk::Disk;
 use candide_log_testing::{Fault, SimDisk};
 use std::any::Any;
 use std::io::ErrorKind;
@@ -128,6 +129,30 @@ fn closing_reports_that_the_disk_has_no_room() {
     assert_eq!(error.kind(), ErrorKind::StorageFull, "{error}");
     disk.set_quota(None);
     assert_eq!(contents(&open_items::<Occ>(&disk).1).len(), 0);
+}
+
+#[test]
+fn closing_ends_the_pauses_of_a_checkpoint() {
+    let disk = SimDisk::new();
+    // At this rate, the pauses would take hours.
+    let options = options().checkpoint_bytes(256 << 10).checkpoint_rate(1);
+    let db = builder::<Occ>().open_on(Arc::new(disk.clone()), options).unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut count = 0;
+    while db.durability().unwrap().log_bytes < 256 << 10 {
+        count += 1;
+        insert(&db, &items, count, 5).unwrap();
+    }
+    // The logger begins the checkpoint before it takes the next record.
+    insert(&db, &items, 0, 5).unwrap();
+    let (closed, is_closed) = channel();
+    thread::spawn(move || {
+        drop((db, items));
+        closed.send(()).unwrap();
+    });
+    receive("the database is closed", &is_closed);
+    assert!(disk.list().unwrap().iter().any(|name| name.starts_with("checkpoint-")));
+    assert_eq!(contents(&open_items::<Occ>(&disk).1).len() as u64, count + 1);
 }
 
 #[test]
