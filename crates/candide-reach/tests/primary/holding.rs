@@ -45,6 +45,11 @@ impl Holding {
         held.names.clear();
     }
 
+    /// Returns what answers for all objects when it is dropped, so that a close need not wait.
+    pub fn until_dropped(&self) -> Release {
+        Release(self.clone())
+    }
+
     /// Returns the names of the objects that are held.
     pub fn names(&self) -> Vec<String> {
         self.held().names.iter().cloned().collect()
@@ -53,6 +58,15 @@ impl Holding {
     /// Returns how many objects of the log have been under way at a time.
     pub fn most(&self) -> usize {
         self.held().most
+    }
+}
+
+/// What releases all objects when it is dropped.
+pub struct Release(Holding);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.0.release();
     }
 }
 
