@@ -268,9 +268,26 @@ impl Access {
     }
 
     /// Returns the last object of a log, as far as a list shows it, and what can be read behind.
+    /// Objects behind an end or a gap, which a leader had under way, are not of the log.
     pub(crate) fn last_logged(&self, generation: u64) -> Result<Option<Object>, ReachError> {
         let name = |place| Name::Log(generation, place);
-        Ok(self.last_of(&Name::log_of(generation), name)?.0)
+        let (found, _) = self.last_of(&Name::log_of(generation), name)?;
+        let Some(found) = found else { return Ok(None) };
+        let known = found.known_before();
+        if known + 1 == found.header.place {
+            return Ok(Some(found));
+        }
+        let mut last = if known > 0 { self.read(name(known))? } else { None };
+        let mut is_gap = false;
+        for place in known + 1..=found.header.place {
+            match self.read(name(place))? {
+                Some(end) if end.header.kind == Kind::End => return Ok(Some(end)),
+                Some(object) if !is_gap => last = Some(object),
+                Some(_) => {}
+                None => is_gap = true,
+            }
+        }
+        Ok(last)
     }
 }
 

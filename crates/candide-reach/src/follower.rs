@@ -100,7 +100,17 @@ impl Follower {
             // The end behind which this is read was not the one of the log.
             return self.begin_anew(receiver);
         }
-        receive(&self.access, &object, self.position.last, receiver)?;
+        if let Err(error) = receive(&self.access, &object, self.position.last, receiver) {
+            // A late request may have created a restart again whose parts are covered and gone.
+            let is_gone = object.header.kind == Kind::Restart;
+            if is_gone && matches!(error, ReachError::Damaged { .. }) {
+                let begun = self.begin_anew(receiver)?;
+                if begun == Progress::Snapshot {
+                    return Ok(begun);
+                }
+            }
+            return Err(error);
+        }
         let is_end = object.header.kind == Kind::End;
         self.position = Position { last: object.link(), is_end };
         self.met(&object);

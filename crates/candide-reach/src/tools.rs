@@ -110,10 +110,9 @@ pub struct Verified {
 }
 
 /// Reads every object of a place, and follows the log from the oldest block or the newest snapshot
-/// to its end: every checksum, every link, every part. A leader may go on meanwhile; a block that
-/// has arrived before an earlier one is reported as behind the end, and another call shows whether
-/// it stays so. The rows of the newest snapshot are compared with the sum of its floor, if that has
-/// one.
+/// to its end: every checksum, every link, every part. A leader may go on meanwhile. Blocks behind
+/// a gap are no fault if the missing one may have been under way when they were made. The rows of
+/// the newest snapshot are compared with the sum of its floor, if that has one.
 ///
 /// What the commit records of blocks mean is not checked: a
 /// [`Receiver`](crate::Receiver) does that.
@@ -161,10 +160,14 @@ pub fn verify(place: Arc<dyn Place>, patience: Patience) -> Result<Verified, Rea
     verified.last = last;
     for name in names {
         let Name::Log(generation, place) = name else { continue };
-        // Behind an end, a superseded leader may have left what it had under way.
-        let is_left = is_end && generation == last.generation;
         let is_behind = (generation, place) > (last.generation, last.place);
-        if is_behind && !is_left && access.read(name).is_ok_and(|object| object.is_some()) {
+        // A leader has, or has left, under way what does not say that the missing one was there.
+        let is_next = (last == Link::NONE || is_end) && generation == last.generation + 1;
+        let is_known = |object: Object| match generation == last.generation {
+            true => !is_end && object.known_before() > last.place,
+            false => !is_next || object.known_before() > 0,
+        };
+        if is_behind && access.read(name).is_ok_and(|object| object.is_some_and(is_known)) {
             let (place, generation) = (last.place, last.generation);
             let what =
                 format!("the log ends before it, at place {place} of generation {generation}");

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod files;
+mod syncs;
 #[cfg(test)]
 mod tests;
 
@@ -18,11 +19,12 @@ use crate::name::check_name;
 use crate::place::{Created, LIST_MAX, Place, PlaceError};
 use crate::random;
 use files::{Files, RealFiles};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use syncs::Syncs;
 
 /// The folder of files that have no name yet. No name of an object begins with a dot.
 const TEMPORARY: &str = ".tmp";
@@ -55,6 +57,8 @@ pub struct Directory {
     files: Arc<dyn Files>,
     /// The folders that are known to be durable in those above them.
     durable: Mutex<HashSet<String>>,
+    /// The syncs of the folders of new names.
+    syncs: Mutex<HashMap<String, Arc<Syncs>>>,
 }
 
 impl Directory {
@@ -92,8 +96,13 @@ impl Directory {
         Directory::of(Arc::new(RealFiles { root: path }))
     }
 
+    fn with(files: Arc<dyn Files>) -> Directory {
+        let (durable, syncs) = Default::default();
+        Directory { files, durable, syncs }
+    }
+
     fn of(files: Arc<dyn Files>) -> Result<Directory, PlaceError> {
-        let directory = Directory { files, durable: Mutex::default() };
+        let directory = Directory::with(files);
         directory.make_durable(TEMPORARY)?;
         directory.remove_old(TEMPORARY_AGE)?;
         Ok(directory)
@@ -142,6 +151,15 @@ impl Directory {
         Ok(())
     }
 
+    /// Makes the names in a folder durable. Several calls may share the sync.
+    fn sync(&self, folder: &str) -> io::Result<()> {
+        let syncs = {
+            let mut all = self.syncs.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(folder.to_string()).or_default())
+        };
+        syncs.share(|| self.files.sync_folder(folder))
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -162,7 +180,7 @@ impl Directory {
     fn link(&self, temporary: &str, name: &str) -> Result<Created, PlaceError> {
         match self.files.link(temporary, name) {
             Ok(()) => {
-                self.files.sync_folder(above(name)).map_err(unknown(name))?;
+                self.sync(above(name)).map_err(unknown(name))?;
                 Ok(Created::New)
             }
             Err(error) => match error.kind() {
@@ -283,7 +301,7 @@ impl Place for Directory {
     }
 
     fn another(&self) -> Result<Arc<dyn Place>, PlaceError> {
-        Ok(Arc::new(Directory { files: Arc::clone(&self.files), durable: Mutex::default() }))
+        Ok(Arc::new(Directory::with(Arc::clone(&self.files))))
     }
 
     fn path(&self) -> Option<&Path> {

@@ -59,14 +59,20 @@ pub struct Block<'a> {
 #[derive(Debug)]
 #[must_use = "no later block is acknowledged unless it is sent"]
 pub struct Offer {
-    place: u64,
+    link: Link,
     bytes: Vec<u8>,
 }
 
 impl Offer {
     /// Returns the place of the block in the log of its generation, from 1.
     pub fn place(&self) -> u64 {
-        self.place
+        self.link.place
+    }
+
+    /// Returns the position behind the block.
+    #[cfg(feature = "engine")]
+    pub(crate) fn position(&self) -> Position {
+        Position::behind_block(self.link)
     }
 }
 
@@ -220,6 +226,7 @@ impl Leader {
         let header = Header {
             cut,
             stamp_generation,
+            number: state.offered - state.acknowledged,
             time: now(),
             ..Header::new(Kind::Block, self.access.database, self.generation, 0)
         };
@@ -246,7 +253,7 @@ impl Leader {
         state.offered = place;
         state.last = Link { generation: self.generation, place, crc };
         state.blocks.insert(place, Written { crc, cut, stamp_generation });
-        Ok(Offer { place, bytes })
+        Ok(Offer { link: state.last, bytes })
     }
 
     /// Returns when the place answers.
@@ -268,9 +275,9 @@ impl Leader {
     /// * [`ReachError::Damaged`]: another object has taken the place.
     pub fn send(&self, offer: &Offer) -> Result<u64, ReachError> {
         self.check(&self.state())?;
-        let name = Name::Log(self.generation, offer.place);
+        let name = Name::Log(self.generation, offer.place());
         match self.access.create(name, &offer.bytes)? {
-            Settled::Own => Ok(self.arrived(offer.place)),
+            Settled::Own => Ok(self.arrived(offer.place())),
             Settled::Other(found) if found.header.kind == Kind::End => {
                 Err(self.supersede(found.header.number))
             }

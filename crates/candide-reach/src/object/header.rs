@@ -173,7 +173,8 @@ pub struct Header {
     /// The newest floor that the leader knew when it wrote a block or a restart.
     pub floor: FloorNumber,
     /// The random number of a claim; the claimed generation of the creator of an end or a seal; the
-    /// CRC of the last part, of a floor and a restart.
+    /// CRC of the last part, of a floor and a restart; of a block, how many objects before it were
+    /// not known to be there when it was made.
     pub number: u64,
     /// When the object was made, in milliseconds since 1970. For people only.
     pub time: u64,
@@ -300,6 +301,13 @@ impl Object {
         self.bytes.len()
     }
 
+    /// Returns the place of the last object of the log that was known to be there, with all before
+    /// it, when this one of the same log was made.
+    pub(crate) fn known_before(&self) -> u64 {
+        let Header { kind, place, number, .. } = self.header;
+        place - 1 - if kind == Kind::Block { number } else { 0 }
+    }
+
     /// Returns a restart as a floor that names its snapshot. It has no number.
     pub(crate) fn as_floor(&self) -> Object {
         let header = Header { kind: Kind::Floor, place: 0, before: self.link(), ..self.header };
@@ -382,8 +390,12 @@ fn check_header(header: &Header) -> Result<(), Malformed> {
     }
     match kind {
         Kind::Claim | Kind::End | Kind::Seal => positive(NUMBER, header.number)?,
-        Kind::Block | Kind::Part => zero(NUMBER, header.number)?,
-        Kind::Floor | Kind::Restart => {}
+        Kind::Part => zero(NUMBER, header.number)?,
+        Kind::Block if header.number >= header.place => {
+            let (number, place) = (header.number, header.place);
+            return Err(NUMBER.wrong(format!("number of Block {place} is {number}")));
+        }
+        Kind::Block | Kind::Floor | Kind::Restart => {}
     }
     Ok(())
 }

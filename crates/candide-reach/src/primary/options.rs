@@ -4,12 +4,16 @@
 
 use std::time::Duration;
 
+/// The most objects that may be under way.
+pub(super) const UNDER_WAY_MAX: usize = 64;
+
 /// How a primary writes into its place. The defaults are good choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplicateOptions {
     pub(super) every: Duration,
     pub(super) backlog: u64,
     pub(super) keep: Duration,
+    pub(super) under_way: usize,
     pub(super) takes_over: bool,
     pub(super) is_alone: bool,
 }
@@ -20,6 +24,7 @@ impl Default for ReplicateOptions {
             every: Duration::from_millis(100),
             backlog: 1 << 30,
             keep: Duration::from_secs(600),
+            under_way: 4,
             takes_over: false,
             is_alone: false,
         }
@@ -54,6 +59,15 @@ impl ReplicateOptions {
     #[must_use]
     pub fn keep(self, time: Duration) -> ReplicateOptions {
         ReplicateOptions { keep: time, ..self }
+    }
+
+    /// Sets how many objects may be under way at a time, from 1 to 64; 4 by default. Each has a
+    /// thread, and up to 8 MiB of commit records in memory. A transaction is acknowledged when the
+    /// place has its object and all before it. Another number is an error when the database is
+    /// opened.
+    #[must_use]
+    pub fn objects_under_way(self, count: usize) -> ReplicateOptions {
+        ReplicateOptions { under_way: count, ..self }
     }
 
     /// Opens the database without its place, which is not asked for anything: it may be away. The

@@ -1,7 +1,8 @@
 //! The primary: a remote that writes the log of its database into a place.
 //!
-//! One thread reads the durable part of the local log, and writes it as objects. An object goes out
-//! at once if a thread waits for it, and otherwise after [`ReplicateOptions::replicate_every`].
+//! A few threads read the durable part of the local log, and write it as objects: one of them at a
+//! time makes the next object, and writes it while another one makes the one behind. An object goes
+//! out at once if a thread waits for it, and otherwise after [`ReplicateOptions::replicate_every`].
 //! Without anything new, one without contents goes out regularly, so that followers see a leader
 //! that lives. The thread that makes a checkpoint sends it as a snapshot, and deletes what that
 //! covers.
@@ -12,7 +13,8 @@
 //!
 //! # Invariants
 //! * **PR1** A cut is published only when the place has every commit with a stamp up to it: when
-//!   the last object that it has contains the end of what was durable when the cut was.
+//!   the last object that it has contains the end of what was durable when the cut was. What an
+//!   object brings is published once all objects before it are there, too, and in that order.
 //! * **PR2** An append begins, and gets its number, before its object is made. So a transaction
 //!   that had ended when an append began rests on nothing that a later leader can have replaced,
 //!   once the append has succeeded. It may rest on what was recovered, so appends count only once
@@ -20,15 +22,15 @@
 //! * **PR3** A segment of the local log is released only when the place has it, and the directory
 //!   remembers that; or the place gets a restart before anything else. So the directory remembers
 //!   a position that is not before any floor which it has made, and what a floor covers may go.
-//! * **PR4** A segment that the place lacks is released only while the thread does not read the
-//!   log, and it reads no more before the restart.
+//! * **PR4** A segment that the place lacks is released only while no thread reads the log, and
+//!   none reads any more before the restart.
 
 #![forbid(unsafe_code)]
 
 use super::checkpoints::send_snapshot;
 use super::note::{Known, Note};
 use super::opening::{Led, Opener, refused};
-use super::options::ReplicateOptions;
+use super::options::{ReplicateOptions, UNDER_WAY_MAX};
 use super::sender::{OBJECT_BYTES, Sender};
 use super::shared::{Shared, State};
 use crate::access::Patience;
@@ -134,7 +136,7 @@ impl Primary {
         Ok(State { kept, durable: (0, bytes), ..State::default() })
     }
 
-    /// Starts the thread that writes.
+    /// Starts the threads that write.
     fn start(
         &self,
         opening: &mut Opening,
@@ -157,6 +159,7 @@ impl Primary {
                 durable: (state.durable.0, bytes),
                 wanted: state.wanted,
                 release: (state.release.0, 0),
+                known,
                 lacks_log,
                 ..State::default()
             };
@@ -176,6 +179,13 @@ impl Remote for Primary {
     fn open(&self, unopened: &Unopened<'_>) -> Result<(), OpenError> {
         if self.opening().thread.is_some() {
             let what = "another open database uses these options; make others for each database";
+            return Err(OpenError::Remote(what.into()));
+        }
+        let under_way = self.opener.options.under_way;
+        if !(1..=UNDER_WAY_MAX).contains(&under_way) {
+            let what = format!(
+                "objects_under_way is {under_way}; from 1 to {UNDER_WAY_MAX} objects may be"
+            );
             return Err(OpenError::Remote(what.into()));
         }
         *self.shared.state() = State::default();
@@ -239,14 +249,14 @@ impl Remote for Primary {
         let mut state = self.shared.state();
         let (before, _) = state.durable;
         state.durable = (before.max(cut), state.durable.1 + bytes);
-        let is_wanted = state.wanted.0 > state.there.0 && cut > before;
-        let unsent = state.unsent();
+        let is_wanted = state.is_wanted() && cut > before;
+        let untaken = state.untaken();
         // The thread sleeps longer if there is nothing to write.
-        let is_first = bytes > 0 && unsent <= bytes;
-        if is_wanted || is_first || unsent >= OBJECT_BYTES {
+        let is_first = bytes > 0 && untaken <= bytes;
+        if is_wanted || is_first || untaken >= OBJECT_BYTES {
             self.shared.called.notify_one();
         }
-        let is_behind = unsent > self.opener.options.backlog;
+        let is_behind = state.unsent() > self.opener.options.backlog;
         let replies = state.replies.clone().filter(|_| is_behind);
         drop(state);
         if let Some(replies) = replies {
@@ -259,7 +269,10 @@ impl Remote for Primary {
     fn want(&self, cut: u64, append: u64) {
         let mut state = self.shared.state();
         state.wanted = (state.wanted.0.max(cut), state.wanted.1.max(append));
-        self.shared.called.notify_one();
+        // What is not durable yet wakes the thread when it is.
+        if state.is_wanted() {
+            self.shared.called.notify_one();
+        }
     }
 
     fn appends(&self) -> u64 {
@@ -334,12 +347,14 @@ impl Remote for Primary {
     fn close(&self) {
         let Opening { led, following, thread } = std::mem::take(&mut *self.opening());
         drop((led, following));
-        self.shared.state().closing = Some(Instant::now() + CLOSE_PATIENCE);
-        self.shared.called.notify_one();
-        self.shared.worked.notify_all();
-        // A waker that drops the last handle may run on the thread, which then ends later.
-        if let Some(thread) = thread.filter(|handle| handle.thread().id() != thread::current().id())
-        {
+        let is_own = {
+            let mut state = self.shared.state();
+            state.closing = Some(Instant::now() + CLOSE_PATIENCE);
+            state.threads.contains(&thread::current().id())
+        };
+        self.shared.wake_all();
+        // A waker that drops the last handle may run on one of the threads, which then end later.
+        if let Some(thread) = thread.filter(|_| !is_own) {
             let _ = thread.join();
         }
         let mut state = self.shared.state();

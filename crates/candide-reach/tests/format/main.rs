@@ -128,7 +128,7 @@ fn objects_that_no_encoder_writes_are_refused_with_what_is_wrong() {
         (0, 32, 0, "generation of Claim is 0"),
         (0, 40, 1, "place of Claim is 1 instead of 0"),
         (1, 40, 0, "place of Block is 0"),
-        (1, 104, 1, "number of Block is 1 instead of 0"),
+        (1, 104, 1, "number of Block 1 is 1"),
         (2, 104, 0, "number of End is 0"),
         (2, 72, 1, "cut of End is 1 instead of 0"),
         (4, 48, 0, "part of Floor is 0"),

@@ -28,7 +28,7 @@ struct Scene {
     images: Arc<Mutex<Vec<Image>>>,
 }
 
-fn copy(place: &SimPlace) -> SimPlace {
+pub fn copy(place: &SimPlace) -> SimPlace {
     let to = SimPlace::new(7);
     for name in place.names() {
         if let Some(bytes) = place.read(&name).unwrap() {

@@ -5,10 +5,12 @@
 mod alone;
 mod bad_input;
 mod crashes;
+mod holding;
 mod promoted;
 mod refusing;
 mod rows;
 mod snapshots;
+mod under_way;
 
 use candide::{Abort, Database, Level, LogOptions, Occ, OpenError, Record, RunOptions, Table};
 use candide_log_testing::SimDisk;
@@ -457,7 +459,7 @@ fn a_heartbeat_does_not_acknowledge_what_the_place_lacks() {
             thread::sleep(Duration::from_millis(1));
         }
     });
-    let (db, items) = open(&disk, &gated, quickly()).unwrap();
+    let (db, items) = open(&disk, &gated, quickly().objects_under_way(1)).unwrap();
     let database = uuid(&db);
     insert(&db, &items, 0).unwrap();
     *permits.lock().unwrap() = 0;

@@ -3,7 +3,7 @@
 use crate::history::Writes;
 use candide_reach::object::{Header, Kind, Link, Object};
 use candide_reach::sim::{Direction, Faults, SimPlace};
-use candide_reach::tools::status;
+use candide_reach::tools::{status, verify};
 use candide_reach::{
     Block, Claim, Created, Follower, Leader, Name, Patience, Place, PlaceError, Position, Progress,
     ReachError,
@@ -640,4 +640,26 @@ fn a_follower_that_fails_within_a_restart_reads_it_again() {
     write(&leader, &mut writes, 6..7);
     follow(&mut behind, &mut copy).unwrap();
     assert_eq!(copy, writes);
+}
+
+/// Requests that arrive late create a block and a restart again that a floor covers.
+#[test]
+fn a_restart_whose_parts_are_covered_and_gone_is_passed_by_a_newer_snapshot() {
+    let place = SimPlace::new(1);
+    let (leader, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&leader, &mut writes, 1..2);
+    writes.0.extend(2..4);
+    restart(&leader, &writes);
+    let names = [1, 2].map(|at| Name::Log(1, at).to_string());
+    let bytes = names.each_ref().map(|name| place.read(name).unwrap());
+    write(&leader, &mut writes, 4..6);
+    cover(&leader, &writes);
+    for (name, bytes) in names.iter().zip(bytes) {
+        place.damage(name, bytes);
+    }
+    write(&leader, &mut writes, 6..7);
+    let mut copy = Writes::default();
+    follow(&mut follower(&place, Position::default()), &mut copy).unwrap();
+    assert_eq!(copy, writes);
+    assert_eq!(verify(arc(&place), PATIENCE).unwrap().faults, []);
 }
