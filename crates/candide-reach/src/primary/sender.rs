@@ -191,17 +191,21 @@ impl Sender {
             }
             asked => asked.map_err(io::Error::other)?,
         }
-        let mut catalog = self.whole((0, 0), false);
         let (local, leader, shared) = (self.known.local, &self.leader, &self.shared);
         let is_given_up = || shared.state().has_ended();
-        let (mut state, mut first) = (self.last, local);
+        let (mut state, mut first, mut tables) = (self.last, local, Vec::new());
         let mut sent: Option<Result<(), Unsent>> = None;
         self.feed.with_checkpoint(&mut |parts| {
             if parts.first() <= local {
                 return;
             }
             (state, first) = (parts.state(), parts.first());
-            catalog.kind = CatalogKind::Whole { own: self.own, behind: state, is_anew: false };
+            // Not earlier: a checkpoint that was made meanwhile would have rows of tables that are
+            // not listed. Not later: until another checkpoint is made, tables that are dropped are
+            // listed as such, so their rows are left out.
+            tables = self.feed.tables().into_iter().map(for_readers).collect();
+            let kind = CatalogKind::Whole { own: self.own, behind: state, is_anew: false };
+            let catalog = Catalog { kind, tables: tables.clone() };
             sent = Some(send_restart(shared, &is_given_up, leader, &catalog, parts));
         });
         match sent {
@@ -221,6 +225,7 @@ impl Sender {
             Some(Ok(())) => {}
         }
         self.feed.go_to(first);
+        self.tables = Arc::new(tables.into_iter().map(|table| (table.number, table)).collect());
         self.last = state;
         self.known = Known { position: self.leader.position(), local: first, words: 0, cut: state };
         self.segment = first.segment - 1;
