@@ -76,6 +76,12 @@ impl Follower {
         self.position = Position::default();
     }
 
+    /// Returns whether only a newer snapshot makes the receiver whole.
+    #[cfg(feature = "engine")]
+    pub(crate) fn has_left_log(&self) -> bool {
+        self.is_torn
+    }
+
     /// Returns the position up to which the receiver has the log; the default one if it has nothing
     /// whole. A process that is promoted gives it to its claim.
     pub fn position(&self) -> Position {

@@ -19,7 +19,7 @@ use candide_log::sum::table_sum;
 use std::collections::BTreeMap;
 
 /// The number of words of a [`Note`].
-pub const NOTE_WORDS: usize = 12;
+pub const NOTE_WORDS: usize = 20;
 
 /// What the applier of objects notes with each of them: its position, in words of its own choice.
 pub type Note = [u64; NOTE_WORDS];
