@@ -16,7 +16,11 @@ use crate::place::Place;
 use crate::receiver::{Receiver, behind, receive, receive_snapshot};
 use candide_log::format::Uuid;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+
+/// The longest pause before another search for a snapshot.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What one step of a follower has met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +40,10 @@ pub enum Progress {
 pub struct Follower {
     access: Access,
     position: Position,
-    /// Whether the receiver has a part of a snapshot, so that only a snapshot makes it whole.
+    /// Whether only a snapshot makes the receiver whole: it has a part of one, for example.
     is_torn: bool,
+    /// Whether what comes behind the position in the log does not belong there.
+    is_astray: bool,
     /// The last object that the receiver had before that snapshot: no older one makes it whole.
     whole: Link,
     /// The number of steps in a row that have met nothing.
@@ -56,7 +62,24 @@ impl Follower {
         patience: Patience,
     ) -> Follower {
         let access = Access { place, database, patience };
-        Follower { access, position, is_torn: false, whole: position.last, misses: 0, time: 0 }
+        let (is_torn, is_astray) = (false, false);
+        let whole = position.last;
+        Follower { access, position, is_torn, is_astray, whole, misses: 0, time: 0 }
+    }
+
+    /// Has the next steps begin anew with a snapshot that is newer than the position: nothing else
+    /// makes the receiver whole.
+    pub(crate) fn leave_log(&mut self) {
+        if !self.is_torn {
+            (self.is_torn, self.whole) = (true, self.position.last);
+        }
+        self.position = Position::default();
+    }
+
+    /// Returns whether only a newer snapshot makes the receiver whole.
+    #[cfg(feature = "engine")]
+    pub(crate) fn has_left_log(&self) -> bool {
+        self.is_torn
     }
 
     /// Returns the position up to which the receiver has the log; the default one if it has nothing
@@ -88,19 +111,20 @@ impl Follower {
         if self.is_torn {
             return self.begin_anew(receiver);
         }
-        let name = behind(self.position.last, self.position.is_end);
-        let Some(object) = self.access.read(name)? else {
-            self.misses += 1;
+        let Position { last, is_end } = self.position;
+        let object = self.access.read(behind(last, is_end))?;
+        // Otherwise the end behind which this is read is not the one of the log.
+        let belongs = |object: &Object| !is_end || object.header.before == last;
+        let was_astray = self.is_astray;
+        self.is_astray = object.as_ref().is_some_and(|object| !belongs(object));
+        let Some(object) = object.filter(belongs) else {
+            self.misses = if self.is_astray && !was_astray { 1 } else { self.misses + 1 };
             if !self.misses.is_power_of_two() {
                 return Ok(Progress::Nothing);
             }
             return self.begin_anew(receiver);
         };
-        if self.position.is_end && object.header.before != self.position.last {
-            // The end behind which this is read was not the one of the log.
-            return self.begin_anew(receiver);
-        }
-        if let Err(error) = receive(&self.access, &object, self.position.last, receiver) {
+        if let Err(error) = receive(&self.access, &object, last, receiver) {
             // A late request may have created a restart again whose parts are covered and gone.
             let is_gone = object.header.kind == Kind::Restart;
             if is_gone && matches!(error, ReachError::Damaged { .. }) {
@@ -121,11 +145,16 @@ impl Follower {
         })
     }
 
-    /// Waits until the next object is there, at most for `timeout`. Returns whether it is.
+    /// Waits until the next object is there, at most for `timeout`. Returns whether it is. If only a
+    /// newer snapshot is of use, it pauses for a moment.
     ///
     /// # Errors
     /// [`ReachError::Place`].
     pub fn wait(&self, timeout: Duration) -> Result<bool, ReachError> {
+        if self.is_torn || self.is_astray {
+            thread::sleep(timeout.min(PAUSE));
+            return Ok(false);
+        }
         let name = behind(self.position.last, self.position.is_end).to_string();
         self.access.repeat(|place| place.wait(&name, timeout))
     }
@@ -133,12 +162,10 @@ impl Follower {
     /// Gives the receiver the newest snapshot, if there is one that is newer than the position.
     fn begin_anew(&mut self, receiver: &mut dyn Receiver) -> Result<Progress, ReachError> {
         let Some(floor) = self.newest_floor()? else { return Ok(Progress::Nothing) };
-        if !self.is_torn {
-            self.whole = self.position.last;
-        }
-        (self.is_torn, self.position) = (true, Position::default());
+        self.leave_log();
         let last = receive_snapshot(&self.access, &floor, receiver)?;
-        (self.is_torn, self.position) = (false, Position::behind_block(last));
+        (self.is_torn, self.is_astray) = (false, false);
+        self.position = Position::behind_block(last);
         self.met(&floor);
         Ok(Progress::Snapshot)
     }

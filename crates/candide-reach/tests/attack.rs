@@ -405,6 +405,42 @@ fn what_a_primary_sends_after_a_restart_is_not_lost() {
     assert_eq!(ids_of(&standby), [0, 1, 2]);
 }
 
+#[test]
+fn rows_of_a_restart_that_was_interrupted_are_not_mixed_with_earlier_objects() {
+    let (place, second) = (SimPlace::new(12), SimDisk::default());
+    let gate = Gate::new(&place);
+    let (db, items) = open(&SimDisk::default(), &gate, quickly().replicate_backlog(1000)).unwrap();
+    insert(&db, &items, 0).unwrap();
+    let standby = follow(&place, &second).unwrap();
+    standby.wait_for(position(&db, &items, 0), LONG).unwrap();
+    gate.set(|doors| doors.refused = Some("log/".to_string()));
+    let item = |id| Item { id, count: 0 };
+    db.run(|tx| (1..=4_000).try_for_each(|id| items.insert(tx, item(id)))).unwrap();
+    thread::sleep(Duration::from_millis(30));
+    db.checkpoint().unwrap();
+    let begun = second.position();
+    gate.set(|doors| doors.refused = None);
+    insert(&db, &items, 5_000).unwrap();
+    standby.wait_for(position(&db, &items, 5_000), LONG).unwrap();
+    standby.database().sync().unwrap();
+    let ended = second.position();
+    drop((standby, db, items));
+    // The place does not show the restart, and what comes behind it, for a while.
+    let early = copy(&place);
+    let is_restart = |name: &&String| object(&place, name).header.kind == Kind::Restart;
+    let restart = names(&place, "log/").iter().find(is_restart).unwrap().clone();
+    let hidden = names(&place, "log/").into_iter().filter(|name| *name >= restart);
+    hidden.chain(names(&place, "floor/")).for_each(|name| early.damage(&name, None));
+    let mut found = BTreeSet::new();
+    for at in begun..=ended {
+        let standby = follow(&early, &second.at(at)).unwrap();
+        let ids = ids_of(&standby);
+        assert!([1, 4_001, 4_002].contains(&ids.len()), "{at}: {} rows", ids.len());
+        found.insert(ids.len());
+    }
+    assert!(found.len() > 1, "{found:?}");
+}
+
 /// A receiver that notes where it is.
 #[derive(Default)]
 struct Places(Vec<u64>);

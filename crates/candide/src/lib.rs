@@ -230,7 +230,7 @@ pub mod guide {
 /// Databases that follow another one: what applies its commits to a database that the program only
 /// reads. `candide-reach` makes a standby of it.
 pub mod replica {
-    pub use crate::api::{NOTE_WORDS, Note, Replica, ReplicaError, is_own_table};
+    pub use crate::api::{ChangedElsewhere, NOTE_WORDS, Note, Replica, ReplicaError, is_own_table};
     pub use crate::engine::Replicable;
 }
 

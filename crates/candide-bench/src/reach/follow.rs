@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candide_harness::check::Finding;
 use candide_harness::{Failure, interrupt, output};
 use candide_log::disk::RealDisk;
 use candide_reach::tools::{Generation, Status, status};
 use candide_reach::{
-    Patience, Restored, Standby, StandbyError, StandbyOptions, belongs_to, restore as restore_from,
+    Patience, Promoted, Restored, Standby, StandbyError, StandbyOptions, belongs_to,
+    restore as restore_from,
 };
 
 use super::look::hexadecimal;
@@ -21,6 +22,9 @@ use crate::ending::Ending;
 
 /// How often a standby is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How often a standby that takes over and lags tells how far it has come.
+const TOLD: Duration = Duration::from_secs(1);
 
 /// The looks in a row with an error after which a standby is not waited for.
 const TROUBLES: u32 = 100;
@@ -198,9 +202,31 @@ pub(super) fn standby(
         humantime::format_duration(since)
     );
     output::print(|out| writeln!(out, "{title}"))?;
-    drop(standby.promote().map_err(failed)?);
+    drop(promote(standby)?.map_err(failed)?);
     output::print(|out| {
         writeln!(out, "{} has taken over; open it with this place", dir.display())
     })?;
     Ok(GOOD)
+}
+
+/// Lets a standby take over. Prints how far it has come, each second and at the end.
+fn promote(standby: Standby) -> Result<Result<Promoted, StandbyError>, Failure> {
+    let progress = standby.progress();
+    let tell = || {
+        let (generation, at) = progress.applied();
+        output::print(|out| writeln!(out, "object {at} of generation {generation} is applied"))
+    };
+    thread::scope(|scope| {
+        let promoting = scope.spawn(move || standby.promote());
+        let mut told = Instant::now();
+        while !promoting.is_finished() {
+            thread::sleep(LOOK);
+            if told.elapsed() >= TOLD {
+                told = Instant::now();
+                tell()?;
+            }
+        }
+        tell()?;
+        Ok(promoting.join().expect("a promotion does not panic"))
+    })
 }

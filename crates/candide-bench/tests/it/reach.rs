@@ -224,12 +224,39 @@ fn a_standby_takes_over_after_a_silence() {
     assert!(child.wait().expect("it ends").success(), "{lines:?}");
     assert!(lines[0].contains("standby follows, from object "), "{lines:?}");
     assert!(lines[1].starts_with("nothing new for 300ms after object "), "{lines:?}");
-    assert!(lines[2].contains("standby has taken over"), "{lines:?}");
+    assert!(lines[2].ends_with(" of generation 1 is applied"), "{lines:?}");
+    assert!(lines[3].contains("standby has taken over"), "{lines:?}");
     assert_eq!(rows(&standby), "7 rows");
     // The former primary does not lead any more.
     let log = LogOptions::new().replicate(Directory::new(&place).expect("a place"));
     let led = Database::<Mvcc>::builder().open(&dir, log).expect_err("another one leads");
     assert!(matches!(led, candide::OpenError::Led { generation: 2, .. }), "{led}");
+    fs::remove_dir_all(all).expect("removed");
+}
+
+#[test]
+fn a_standby_that_lags_tells_how_far_it_has_come_while_it_takes_over() {
+    let (all, place, dir) = primary("reach-lags", 1);
+    let log = LogOptions::new().replicate(Directory::new(&place).expect("a place"));
+    let db = Database::<Mvcc>::builder().open(&dir, log).expect("it leads");
+    let items = db.table::<Item>("items").expect("a table");
+    // While an object with so many rows is applied, nothing is new.
+    let many = 2..=100_000;
+    db.run(|tx| many.clone().try_for_each(|id| items.insert(tx, Item { id, count: 1 })))
+        .expect("it commits");
+    drop((db, items));
+    let standby = all.join("standby");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    command.args(["reach", "standby"]).args([&place, &standby]).args(["--promote-after", "1ms"]);
+    let output = command.output().expect("starts");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{printed}");
+    let lines: Vec<_> = printed.lines().collect();
+    assert!(lines[1].starts_with("nothing new for 1ms after object "), "{printed}");
+    let [.., told, last] = &lines[2..] else { panic!("{printed}") };
+    assert!(told.starts_with("object ") && told.ends_with(" of generation 2 is applied"), "{told}");
+    assert!(last.contains("standby has taken over"), "{printed}");
+    assert_eq!(rows(&standby), "100,000 rows");
     fs::remove_dir_all(all).expect("removed");
 }
 

@@ -222,6 +222,11 @@ impl Store {
         self.shared.manifest().current().uuid
     }
 
+    /// Returns the generation of the log that is being written.
+    pub fn generation(&self) -> u64 {
+        self.shared.log().generation()
+    }
+
     /// Returns the tables that are in use, in the order of their numbers.
     pub fn tables(&self) -> Vec<TableSchema> {
         let manifest = self.shared.manifest();

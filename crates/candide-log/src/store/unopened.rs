@@ -8,6 +8,7 @@ use crate::format::Uuid;
 use crate::format::manifest::Manifest;
 use crate::log::reader::Reader;
 use crate::log::segments::FIRST_BLOCK;
+use crate::schema::TableSchema;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +56,11 @@ impl Unopened<'_> {
     /// Returns the identity of the database; `None` if it is new.
     pub fn uuid(&self) -> Option<Uuid> {
         self.manifest.map(|manifest| manifest.uuid)
+    }
+
+    /// Returns all tables, those that are dropped included; none of a new database.
+    pub fn tables(&self) -> &[TableSchema] {
+        self.manifest.map_or(&[], |manifest| &manifest.tables)
     }
 
     /// Returns the path of the directory, if it is one of the operating system.

@@ -1,4 +1,4 @@
-//! Comparing the log of a place with the local one, record by record.
+//! Comparing the log of a place with the local one, record by record, and the tables of both.
 
 #![forbid(unsafe_code)]
 
@@ -6,9 +6,11 @@ use super::note::Known;
 use crate::leader::Position;
 use crate::object::Object;
 use crate::receiver::{Receiver, Refusal};
+use candide::replica::is_own_table;
 use candide_log::OpenError;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::commit::records;
+use candide_log::schema::TableSchema;
 use candide_log::store::{LocalBlock, LocalBlocks, LogPlace, Unopened};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -51,6 +53,51 @@ pub(super) struct Compare<'a> {
     is_other: bool,
     /// Whether the place has only a snapshot of what follows.
     pub(super) has_met_snapshot: bool,
+    /// The generation of the last leader whose first object has been read, and the tables as a
+    /// reader of the last object knows them.
+    pub(super) tables: Option<(u64, Names)>,
+}
+
+/// The names of the tables in use, by their numbers. Those that a standby has for itself are left
+/// out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Names(BTreeMap<u32, String>);
+
+impl Names {
+    pub(super) fn of(tables: &[TableSchema]) -> Names {
+        let mut names = Names::default();
+        names.change(tables);
+        names
+    }
+
+    fn change(&mut self, tables: &[TableSchema]) {
+        for table in tables {
+            if table.is_in_use() && !is_own_table(&table.name) {
+                self.0.insert(table.number, table.name.clone());
+            } else {
+                self.0.remove(&table.number);
+            }
+        }
+    }
+
+    /// Returns an error unless the place, whose tables these are, has the same as the directory.
+    pub(super) fn check(&self, here: &Names) -> Result<(), OpenError> {
+        let only = |one: &Names, other: &Names| {
+            one.0
+                .iter()
+                .find(|(number, name)| other.0.get(number) != Some(name))
+                .map(|of| of.1.clone())
+        };
+        let what = match (only(self, here), only(here, self)) {
+            (None, None) => return Ok(()),
+            (Some(there), None) => format!("table {there:?} is only in the place"),
+            (None, Some(name)) => format!("table {name:?} is only here"),
+            (Some(there), Some(name)) => {
+                format!("table {there:?} is only in the place, and {name:?} only here")
+            }
+        };
+        Err(OpenError::Diverged { what })
+    }
 }
 
 impl<'a> Compare<'a> {
@@ -73,6 +120,7 @@ impl<'a> Compare<'a> {
             closed_here: BTreeMap::new(),
             is_other: false,
             has_met_snapshot: false,
+            tables: None,
         })
     }
 
@@ -173,11 +221,16 @@ impl Receiver for Compare<'_> {
             self.words += same.len();
             words = later;
         }
-        let is_anew = |catalog: Catalog| match catalog.kind {
-            CatalogKind::Whole { is_anew, .. } => is_anew,
-            CatalogKind::Changes => false,
-        };
-        self.is_other |= Catalog::decode(object.catalog())?.is_some_and(is_anew);
+        if let Some(Catalog { kind, tables }) = Catalog::decode(object.catalog())? {
+            match (kind, &mut self.tables) {
+                (CatalogKind::Whole { is_anew, .. }, known) => {
+                    self.is_other |= is_anew;
+                    *known = Some((header.generation, Names::of(&tables)));
+                }
+                (CatalogKind::Changes, Some((_, known))) => known.change(&tables),
+                (CatalogKind::Changes, None) => {}
+            }
+        }
         self.cut = (header.stamp_generation, header.cut);
         if !self.is_other {
             close(&mut self.closed, header.stamp_generation, header.cut);

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::compare::{Compare, Different};
+use super::compare::{Compare, Different, Names};
 use super::note::{Known, Note};
 use super::options::ReplicateOptions;
 use crate::access::{Access, Patience};
@@ -110,7 +110,7 @@ impl Opener {
                                 place is not known to have is only in a checkpoint";
                     return Err(OpenError::Diverged { what: what.to_string() });
                 }
-                self.check_all_there(&access, note.known, compare()?)?;
+                self.check_all_there(&access, note.known, compare()?, unopened)?;
                 if !self.options.takes_over {
                     return Err(refused(led(&access, claim).unwrap_or_else(|error| error)));
                 }
@@ -132,20 +132,28 @@ impl Opener {
             let bytes = behind.lacking(unopened)?;
             return Ok(Led { database, leader, known, bytes, lacks_log });
         }
-        let mut compare = compare()?;
+        let (mut compare, numbers) = (compare()?, note.numbers.clone());
         let leader = self.claim(&access, note, &remember, position, &mut compare)?;
+        if let Some((generation, there)) = &compare.tables {
+            // The process that led before may have changed tables until the claim.
+            let claim = access.read_existing(Name::Claim(*generation)).map_err(refused)?;
+            if !numbers.contains(&claim.header.number) {
+                there.check(&Names::of(unopened.tables()))?;
+            }
+        }
         let known = compare.known(leader.position());
         let (bytes, _) = compare.rest()?;
         Ok(Led { database, leader, known, bytes, lacks_log })
     }
 
     /// Checks that the place has everything of the local log, of which another process has led a
-    /// later generation.
+    /// later generation; and, for a process that takes over, that both have the same tables.
     fn check_all_there(
         &self,
         access: &Access,
         known: Option<Known>,
         mut compare: Compare<'_>,
+        unopened: &Unopened<'_>,
     ) -> Result<(), OpenError> {
         let position = known.map(|known| known.position).unwrap_or_default();
         let Access { place, database, patience } = access.clone();
@@ -166,8 +174,9 @@ impl Opener {
             }
         }
         let has_met_snapshot = compare.has_met_snapshot;
+        let tables = compare.tables.take().filter(|_| self.options.takes_over);
         match compare.rest()?.1 {
-            0 => Ok(()),
+            0 => tables.map_or(Ok(()), |(_, there)| there.check(&Names::of(unopened.tables()))),
             count => {
                 let (place, generation) = (last.place, last.generation);
                 let what = match has_met_snapshot {

@@ -241,18 +241,22 @@ impl Sender {
             asked => asked.map_err(io::Error::other)?,
         }
         let mut feed = self.feed();
-        let mut catalog = whole(&feed, &mut next.tables, (0, 0), false);
         let (leader, shared) = (&self.leader, &self.shared);
         let local = shared.state().known.local;
         let is_given_up = || shared.state().has_ended();
-        let (mut state, mut first) = (next.last, local);
+        let (mut state, mut first, mut tables) = (next.last, local, Vec::new());
         let mut sent: Option<Result<(), Unsent>> = None;
         feed.with_checkpoint(&mut |parts| {
             if parts.first() <= local {
                 return;
             }
             (state, first) = (parts.state(), parts.first());
-            catalog.kind = CatalogKind::Whole { own: self.own, behind: state, is_anew: false };
+            // Not earlier: a checkpoint that was made meanwhile would have rows of tables that are
+            // not listed. Not later: until another checkpoint is made, tables that are dropped are
+            // listed as such, so their rows are left out.
+            tables = feed.tables().into_iter().map(for_readers).collect();
+            let kind = CatalogKind::Whole { own: self.own, behind: state, is_anew: false };
+            let catalog = Catalog { kind, tables: tables.clone() };
             sent = Some(send_restart(shared, &is_given_up, leader, &catalog, parts));
         });
         match sent {
@@ -273,6 +277,7 @@ impl Sender {
         }
         feed.go_to(first);
         drop(feed);
+        next.tables = Arc::new(tables.into_iter().map(|table| (table.number, table)).collect());
         (next.last, next.words, next.segment) = (state, 0, first.segment - 1);
         let known = Known { position: leader.position(), local: first, words: 0, cut: state };
         shared.state().known = known;

@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::error::StandbyError;
-use super::note::Noted;
+use super::generations::Generations;
+use super::note::{End, Noted};
 use super::parts::{self, PartError};
 use super::reached::Reached;
 use super::sums::{self, Sums};
@@ -39,6 +40,9 @@ pub(super) struct Applier {
     waiting: VecDeque<Position>,
     /// The last object of those that are read again, after a restart, for the records that wait.
     again_until: Option<Link>,
+    /// The generation and the place of the latest object that readers have been shown.
+    shown: (u64, u64),
+    generations: Generations,
     /// The parts of a snapshot that have been taken in: whether there is one, and pending records.
     loading: Option<Vec<u64>>,
     /// The stamp generation of the leader that has written them.
@@ -50,18 +54,26 @@ pub(super) struct Applier {
 }
 
 impl Applier {
+    /// Returns the applier of a replica. `before` is what the replica has noted last, also before a
+    /// snapshot that is not complete.
     pub(super) fn new(
         replica: Replica<Mvcc>,
         database: Uuid,
-        noted: Option<Noted>,
+        before: Option<Noted>,
         reached: Arc<Reached>,
     ) -> Applier {
+        let noted = replica.note().map(|note| Noted::of(&note));
+        let mut generations = Generations::default();
+        if let Some(Noted { last, state, own, earlier, .. }) = before {
+            generations = Generations::of(last.generation, &earlier);
+            generations.reach(last.generation, own, state);
+            reached.begin(generations.clone());
+        }
         let cut = noted.map_or(0, |noted| noted.state.1);
         let is_behind = |noted: &Noted| noted.resume.last != noted.last;
         let again_until = noted.filter(is_behind).map(|noted| noted.last);
-        if let Some(Noted { last, state, own, .. }) = noted {
+        if let Some(Noted { last, .. }) = noted {
             reached.apply(last.generation, last.place);
-            reached.reach(last.generation, own, state);
         }
         Applier {
             replica,
@@ -70,6 +82,8 @@ impl Applier {
             batches: Batches::after(cut, Vec::new()),
             waiting: VecDeque::new(),
             again_until,
+            shown: before.map_or((0, 0), |before| before.shown),
+            generations,
             loading: None,
             loading_own: 0,
             floor: None,
@@ -83,9 +97,17 @@ impl Applier {
         self.database
     }
 
-    /// Returns whether the database has a whole state, and all records that wait are known.
+    /// Returns whether the database has a whole state that is not older than what readers have been
+    /// shown, and all records that wait are known.
     pub(super) fn is_whole(&self) -> bool {
-        self.noted.is_some() && self.loading.is_none() && self.again_until.is_none()
+        let is_new = self.noted.is_some_and(|noted| place_of(noted.last) >= self.shown);
+        is_new && self.loading.is_none() && self.again_until.is_none()
+    }
+
+    /// Returns the generation and the place of the latest object that readers have been shown, and
+    /// of the last one that the database has.
+    pub(super) fn shown(&self) -> ((u64, u64), (u64, u64)) {
+        (self.shown, self.noted.map_or((0, 0), |noted| place_of(noted.last)))
     }
 
     /// Returns why an object has just been refused, if the replica has refused it.
@@ -106,12 +128,21 @@ impl Applier {
 
     /// Ends following for good: the directory says so.
     pub(super) fn end(mut self) -> Result<Database<Mvcc>, StandbyError> {
-        if let Some(noted) = self.noted {
-            let noted = Noted { has_ended: true, ..noted };
-            let ended = self.replica.apply(&[], &[], &noted.note());
-            ended.map_err(|error| StandbyError::Stopped(error.to_string()))?;
-        }
+        let ended = self.note_end(End::Alone);
+        ended.map_err(|error| StandbyError::Stopped(error.to_string()))?;
         self.promote(&mut |_| Ok(()))
+    }
+
+    /// Notes that the rows here differ from the leader's. If that is not possible, another opening
+    /// may follow until the next comparison.
+    pub(super) fn note_difference(&mut self) {
+        let _ = self.note_end(End::Different);
+        let _ = self.replica.database().sync();
+    }
+
+    fn note_end(&mut self, end: End) -> Result<(), ReplicaError> {
+        let Some(noted) = self.noted else { return Ok(()) };
+        self.replica.apply(&[], &[], &Noted { end, ..noted }.note())
     }
 
     /// Ends following. Calls `ready` as [`Replica::promote_with`] does.
@@ -180,6 +211,11 @@ impl Applier {
     }
 }
 
+/// Returns the generation and the place of an object.
+fn place_of(link: Link) -> (u64, u64) {
+    (link.generation, link.place)
+}
+
 /// Returns the position before a block.
 fn before(header: &Header) -> Position {
     let last = header.before;
@@ -236,18 +272,25 @@ impl Receiver for Applier {
         let resume = if pending.is_empty() { position } else { Position::default() };
         let own = self.loading_own;
         let database = self.database;
-        let noted = Noted { database, last, state, own, resume, has_ended: false };
-        let ended = self.replica.end_snapshot(&noted.note());
+        self.generations.leap();
+        self.generations.reach(last.generation, own, state);
+        let earlier = self.generations.earlier(last.generation);
+        let shown = self.shown.max(place_of(last));
+        let end = End::None;
+        let noted = Noted { database, last, state, own, resume, end, shown, earlier };
+        let ended = self.replica.end_rows();
         self.check(ended)?;
         if let Some(what) = sums::difference(&floor, self.replica.sum()) {
             return Err(self.over(what));
         }
+        let ended = self.replica.end_snapshot(&noted.note());
+        self.check(ended)?;
         self.batches = Batches::after(state.1, pending);
         self.waiting.clear();
         if !self.batches.pending().is_empty() {
             self.waiting.push_back(Position::default());
         }
-        self.noted = Some(noted);
+        (self.noted, self.shown) = (Some(noted), shown);
         self.sums = Sums::from(&header);
         self.reached.leap();
         self.reached.apply(last.generation, last.place);
@@ -269,7 +312,9 @@ impl Receiver for Applier {
             ..
         }) = catalog
         {
-            is_first = behind == (0, 0) && self.noted.is_some_and(|noted| noted.state != behind);
+            let has_others = |noted: Noted| noted.state != behind;
+            let has_rows = self.noted.map_or(self.replica.is_torn(), has_others);
+            is_first = behind == (0, 0) && has_rows;
             if !is_first && behind != self.state() {
                 self.refused = Some(Refused::Elsewhere);
                 let (is, wanted) = (self.state(), behind);
@@ -280,8 +325,11 @@ impl Receiver for Applier {
             (own, is_anew) = (leaders, is_anew || anew);
             if is_first {
                 self.reached.leap();
+                self.generations.leap();
             } else if anew {
-                self.reached.end();
+                let last = self.noted.map_or(0, |noted| noted.last.generation);
+                self.reached.end(last, header.generation);
+                self.generations.end(last, header.generation);
             }
         } else if self.noted.is_none() {
             return Err("the first object has no catalog".into());
@@ -300,7 +348,9 @@ impl Receiver for Applier {
                 state: (0, 0),
                 own,
                 resume: Position::default(),
-                has_ended: false,
+                end: End::None,
+                shown: self.shown,
+                earlier: Default::default(),
             };
             let ended = self.replica.end_snapshot(&noted.note());
             self.check(ended)?;
@@ -317,14 +367,19 @@ impl Receiver for Applier {
         } else if waits > waited || self.waiting.is_empty() {
             self.waiting.push_back(before(&header));
         }
-        let position = Position { last: block.link(), is_end: false };
+        let last = block.link();
+        let position = Position { last, is_end: false };
+        let state = (header.stamp_generation, header.cut);
+        self.generations.reach(last.generation, own, state);
         let noted = Noted {
             database: self.database,
-            last: block.link(),
-            state: (header.stamp_generation, header.cut),
+            last,
+            state,
             own,
             resume: self.resume(position),
-            has_ended: false,
+            end: End::None,
+            shown: self.shown.max(place_of(last)),
+            earlier: self.generations.earlier(last.generation),
         };
         let records: Vec<_> = batch.records().collect();
         let applied = match (&whole_tables, &catalog) {
@@ -335,7 +390,7 @@ impl Receiver for Applier {
             }
         };
         self.check(applied)?;
-        self.noted = Some(noted);
+        (self.noted, self.shown) = (Some(noted), noted.shown);
         self.sums.note(block.link(), self.replica.sum());
         self.sums.meet(header.floor);
         self.reached.apply(header.generation, header.place);

@@ -17,6 +17,15 @@ pub enum StandbyError {
     Reach(ReachError),
     /// The place has no database, or no state of one yet.
     Nothing,
+    /// Readers of the directory have been shown a later state than what can be read in the place.
+    /// Follow again when the place shows the rest. Each object is named by its generation and its
+    /// place in the log of that generation.
+    Behind {
+        /// The object after which readers have seen the database.
+        shown: (u64, u64),
+        /// The last object that can be read; zeros if there is none.
+        found: (u64, u64),
+    },
     /// The standby follows no more, for this reason. Follow again to begin with its last whole
     /// object.
     Stopped(String),
@@ -29,6 +38,12 @@ impl Display for StandbyError {
             StandbyError::Reach(error) => error.fmt(f),
             StandbyError::Nothing => f.write_str(
                 "the place has no state of a database yet; open the database that is to be followed with this place",
+            ),
+            StandbyError::Behind { shown, found } => write!(
+                f,
+                "the place shows the log up to object {} of generation {}, and readers have seen \
+                 the state after object {} of generation {}; follow again when the place shows it",
+                found.1, found.0, shown.1, shown.0
             ),
             StandbyError::Stopped(what) => write!(f, "the standby has stopped: {what}"),
         }

@@ -8,6 +8,7 @@
 
 mod applier;
 mod error;
+mod generations;
 mod note;
 mod parts;
 mod reached;
@@ -34,7 +35,7 @@ use candide::replica::Replica;
 use candide::{Builder, Database, Error, LogOptions, Mvcc, OpenError};
 use candide_log::disk::Disk;
 use candide_log::format::Uuid;
-use note::Noted;
+use note::{End, Noted};
 use reached::Reached;
 use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
@@ -202,7 +203,7 @@ impl Standby {
         primary: Option<Arc<Primary>>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
-        let noted = replica.note().map(|note| Noted::of(&note));
+        let noted = replica.last_note().map(|note| Noted::of(&note));
         let database = match (&noted, found) {
             (Some(noted), Some((claim, found))) if found != noted.database => {
                 let name = claim.to_string();
@@ -215,20 +216,33 @@ impl Standby {
                 found.ok_or(StandbyError::Nothing)?.1
             }
         };
-        if noted.is_some_and(|noted| noted.has_ended) {
-            let what = "the database in the directory follows no more, and may have commits of its \
-                        own; follow with a new directory";
-            return Err(StandbyError::Stopped(what.to_owned()));
+        let what = match noted.map_or(End::None, |noted| noted.end) {
+            End::None => "",
+            End::Alone => "may have commits of its own",
+            End::Different => "has other rows than the leader had",
+        };
+        if !what.is_empty() {
+            let what = format!(
+                "the database in the directory follows no more, and {what}; follow with a new \
+                 directory"
+            );
+            return Err(StandbyError::Stopped(what));
         }
         let db = replica.database().clone();
         let reached = Arc::<Reached>::default();
+        let from = replica.note().map_or_else(Position::default, |note| Noted::of(&note).resume);
         let mut applier = Applier::new(replica, database, noted, Arc::clone(&reached));
-        let from = noted.map_or_else(Position::default, |noted| noted.resume);
         let mut follower = Follower::new(Arc::clone(&place), database, from, options.patience);
         while !applier.is_whole() {
             match step(&mut follower, &mut applier, &place, &options) {
                 Step::Met => {}
-                Step::Nothing => return Err(StandbyError::Nothing),
+                Step::Nothing => {
+                    let (shown, found) = applier.shown();
+                    return Err(match shown {
+                        (0, 0) => StandbyError::Nothing,
+                        _ => StandbyError::Behind { shown, found },
+                    });
+                }
                 Step::Trouble(error) => return Err(error.into()),
                 Step::Over(error) => return Err(StandbyError::Stopped(error)),
             }
@@ -395,9 +409,7 @@ fn step(
         Ok(Progress::Block | Progress::Snapshot) => compare(applier, place, options),
         Err(error) => match applier.take_refusal() {
             Some(Refused::Elsewhere) => {
-                let database = applier.database();
-                let start = Position::default();
-                *follower = Follower::new(Arc::clone(place), database, start, options.patience);
+                follower.leave_log();
                 Step::Trouble(error)
             }
             Some(Refused::Over(what)) => Step::Over(what),
@@ -415,7 +427,13 @@ fn compare(applier: &mut Applier, place: &Arc<dyn Place>, options: &StandbyOptio
     let (place, patience) = (Arc::clone(place), options.patience);
     let access = Access { place, database: applier.database(), patience };
     let floor = access.floor(generation, number);
-    floor.ok().and_then(|floor| applier.compare(&floor)).map_or(Step::Met, Step::Over)
+    match floor.ok().and_then(|floor| applier.compare(&floor)) {
+        None => Step::Met,
+        Some(what) => {
+            applier.note_difference();
+            Step::Over(what)
+        }
+    }
 }
 
 /// Follows until it is to end, or the replica has ended.
@@ -430,6 +448,8 @@ fn run(
         match step(&mut follower, &mut applier, place, options) {
             Step::Met => reached.set_trouble(None),
             Step::Nothing => match follower.wait(WAIT) {
+                // A later snapshot will be of use.
+                Ok(_) if follower.has_left_log() => {}
                 Ok(_) => reached.set_trouble(None),
                 Err(error) => pause(reached, &error),
             },

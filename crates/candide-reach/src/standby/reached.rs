@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::error::WaitError;
-use std::collections::BTreeMap;
+use super::generations::Generations;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,24 +16,11 @@ pub(super) struct Reached {
 
 #[derive(Debug, Default)]
 struct State {
-    generations: BTreeMap<u64, Generation>,
+    generations: Generations,
     applied: (u64, u64),
     failure: Option<String>,
     trouble: Option<String>,
     is_to_stop: bool,
-}
-
-/// What is known of the transactions of a generation's leader.
-#[derive(Debug, Default)]
-struct Generation {
-    /// The largest cut up to which they have been applied.
-    cut: u64,
-    /// Their stamp generation, as long as all objects have been applied from one of this generation
-    /// on. The leader may have been ended before it had sent them all, and send the rest in a later
-    /// generation.
-    own: Option<u64>,
-    /// Whether no further ones can come.
-    has_ended: bool,
 }
 
 impl Reached {
@@ -49,30 +36,24 @@ impl Reached {
     /// Notes that an object has been applied: its generation, the stamp generation of transactions
     /// of that one's leader, and the stamp generation and the cut up to which all have been
     /// applied.
-    pub(super) fn reach(&self, generation: u64, own: u64, (stamps, cut): (u64, u64)) {
-        self.change(|state| {
-            state.generations.entry(generation).or_default().own = Some(own);
-            for of in state.generations.values_mut().filter(|of| !of.has_ended) {
-                match of.own {
-                    Some(own) if own == stamps => of.cut = of.cut.max(cut),
-                    Some(own) if own < stamps => of.has_ended = true,
-                    _ => {}
-                }
-            }
-        });
+    pub(super) fn reach(&self, generation: u64, own: u64, state_of: (u64, u64)) {
+        self.change(|state| state.generations.reach(generation, own, state_of));
     }
 
-    /// Notes that stamps begin anew: no transactions of earlier generations come any more.
-    pub(super) fn end(&self) {
-        self.change(|state| {
-            let known = state.generations.values_mut();
-            known.filter(|of| of.own.is_some()).for_each(|of| of.has_ended = true);
-        });
+    /// Begins with what was noted of generations.
+    pub(super) fn begin(&self, generations: Generations) {
+        self.change(|state| state.generations = generations);
+    }
+
+    /// Notes that stamps begin anew with the first object of a generation, which comes behind one of
+    /// generation `last`: no transactions of earlier generations come any more.
+    pub(super) fn end(&self, last: u64, generation: u64) {
+        self.change(|state| state.generations.end(last, generation));
     }
 
     /// Notes that a snapshot has taken the place of objects: what they had is not known.
     pub(super) fn leap(&self) {
-        self.change(|state| state.generations.values_mut().for_each(|of| of.own = None));
+        self.change(|state| state.generations.leap());
     }
 
     /// Notes the last object that has been applied: its generation and its place.
@@ -118,10 +99,10 @@ impl Reached {
         let until = Instant::now().checked_add(timeout);
         let mut state = self.state();
         loop {
-            match state.generations.get(&generation) {
-                Some(of) if of.cut >= stamp => return Ok(()),
-                Some(of) if of.has_ended => return Err(WaitError::Lost),
-                _ => {}
+            match state.generations.has(generation, stamp) {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(WaitError::Lost),
+                None => {}
             }
             if let Some(failure) = &state.failure {
                 return Err(WaitError::Stopped(failure.clone()));

@@ -39,7 +39,7 @@ pub fn restore(
     let claimed = tools::claimed(Arc::clone(&place), options.patience)?;
     let (_, database) = claimed.ok_or(StandbyError::Nothing)?;
     let replica = options.builder.clone().follow(dir, options.log.clone())?;
-    if replica.note().is_some() {
+    if replica.last_note().is_some() {
         let what = "the directory has a database already; restore into a new one";
         return Err(StandbyError::Stopped(what.to_owned()));
     }

@@ -4,6 +4,7 @@
 
 use super::error::StandbyError;
 use super::note::Noted;
+use candide::replica::ChangedElsewhere;
 use candide::{Database, LogOptions, Mvcc, OpenError};
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::format::Uuid;
@@ -30,10 +31,13 @@ pub fn belongs_to(dir: impl AsRef<Path>, database: Uuid) -> Result<bool, Standby
     if own == Some(database) {
         return Ok(true);
     }
-    match Database::<Mvcc>::builder().follow(dir, LogOptions::new()) {
-        Ok(replica) => Ok(replica.note().is_some_and(|note| Noted::of(&note).database == database)),
-        // It is no standby.
-        Err(OpenError::Target(_)) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let note = match Database::<Mvcc>::builder().follow(dir, LogOptions::new()) {
+        Ok(replica) => replica.last_note(),
+        // Another error says that it is no standby.
+        Err(OpenError::Target(error)) => {
+            error.downcast_ref().and_then(|error: &ChangedElsewhere| error.note)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(note.is_some_and(|note| Noted::of(&note).database == database))
 }

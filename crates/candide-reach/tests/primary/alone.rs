@@ -1,12 +1,13 @@
 //! Databases that are opened without their places, which remember what the places lack.
 
+use crate::promoted::follow_on;
 use crate::rows::{counts, read};
 use crate::snapshots::briefly;
 use crate::{Item, insert, open, quickly, replicated, uuid};
-use candide::{Abort, Error, Level, LogOptions, Occ, OpenError};
+use candide::{Abort, Database, Error, Level, LogOptions, Mvcc, Occ, OpenError};
 use candide_log_testing::SimDisk;
-use candide_reach::Replicate;
 use candide_reach::sim::SimPlace;
+use candide_reach::{Promoted, Replicate};
 use std::sync::Arc;
 
 #[test]
@@ -89,13 +90,59 @@ fn another_leader_meanwhile_is_noticed_after_an_opening_alone() {
 }
 
 #[test]
+fn tables_that_differ_are_neither_dropped_nor_merged_by_a_take_over() {
+    type Change<P> = fn(&Database<P>);
+    let nothing: (Change<Occ>, Change<Mvcc>) = (|_| (), |_| ());
+    let changes: [(Change<Occ>, Change<Mvcc>, &str); 5] = [
+        (nothing.0, nothing.1, ""),
+        (|db| db.drop_table("others").unwrap(), nothing.1, "table \"others\" is only in the place"),
+        (|db| _ = db.table::<Item>("new").unwrap(), nothing.1, "table \"new\" is only here"),
+        (
+            nothing.0,
+            |db| db.rename_table("others", "clients").unwrap(),
+            "table \"clients\" is only in the place, and \"others\" only here",
+        ),
+        (
+            nothing.0,
+            |db| _ = db.table::<Item>("new").unwrap(),
+            "table \"new\" is only in the place",
+        ),
+    ];
+    for (change, change_there, words) in changes {
+        let (place, disk, second) = (SimPlace::new(1), SimDisk::default(), SimDisk::default());
+        let (db, items) = open(&disk, &place, quickly()).unwrap();
+        insert(&db, &items, 0).unwrap();
+        let others = db.table::<Item>("others").unwrap();
+        insert(&db, &others, 1).unwrap();
+        drop((db, items, others));
+        let (db, items) = open(&disk, &place, quickly().open_alone()).unwrap();
+        change(&db);
+        drop((db, items));
+        let Promoted { database: db2, .. } = follow_on(&place, &second).unwrap().promote().unwrap();
+        change_there(&db2);
+        let items = db2.table::<Item>("items").unwrap();
+        assert_eq!(db2.with(replicated()).run(|tx| items.read(tx, 0, Item::COUNT)), Ok(0));
+        drop((db2, items));
+        let names = place.names();
+        match (open(&disk, &place, quickly().take_over()), words) {
+            (Ok((db, items)), "") => insert(&db, &items, 2).unwrap(),
+            (Err(OpenError::Diverged { what }), _) => {
+                assert!(what.contains(words) && !words.is_empty(), "{what}");
+                assert_eq!(place.names(), names);
+            }
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_default_level_that_cannot_be_reached_alone_is_refused() {
     let place = SimPlace::new(1);
     let options = LogOptions::new()
         .acknowledge(Level::Replicated)
         .replicate_with(place, quickly().open_alone());
     let disk = Arc::new(SimDisk::default());
-    let refused = candide::Database::<Occ>::builder().open_on(disk, options).unwrap_err();
+    let refused = Database::<Occ>::builder().open_on(disk, options).unwrap_err();
     let OpenError::Target(refused) = refused else { panic!("{refused}") };
     assert!(matches!(refused.downcast_ref(), Some(Error::NotReplicated)));
 }

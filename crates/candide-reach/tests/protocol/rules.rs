@@ -9,7 +9,7 @@ use candide_reach::{
     ReachError,
 };
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const DATABASE: [u8; 16] = *b"reach rules.....";
 pub const PATIENCE: Patience =
@@ -215,17 +215,15 @@ fn a_promoted_follower_goes_on_from_its_position_or_from_a_newer_floor() {
     }
 }
 
-/// A superseded process ends generation 1 at a place whose block a later leader has deleted. A
-/// follower that goes past that end must not go on in generation 2.
-#[test]
-fn an_end_that_the_next_generation_does_not_name_is_not_followed() {
-    let place = SimPlace::new(1);
-    let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+/// A superseded process ends generation 1 at a place whose block a later leader has deleted. Returns
+/// a follower that has read that end, what it has, and all that was written.
+fn behind_a_false_end(place: &SimPlace) -> (Follower, Writes, Writes) {
+    let (first, mut writes) = claim(place, &request(1, &[])).unwrap();
     write(&first, &mut writes, 1..2);
-    let (mut standby, mut copy) = (follower(&place, Position::default()), Writes::default());
+    let (mut standby, mut copy) = (follower(place, Position::default()), Writes::default());
     follow(&mut standby, &mut copy).unwrap();
     write(&first, &mut writes, 2..4);
-    let (second, mut read) = claim(&place, &promotion(2)).unwrap();
+    let (second, mut read) = claim(place, &promotion(2)).unwrap();
     write(&second, &mut read, 4..6);
     let first_of_second = Name::Log(2, 1).to_string();
     let bytes = place.read(&first_of_second).unwrap();
@@ -238,6 +236,36 @@ fn an_end_that_the_next_generation_does_not_name_is_not_followed() {
     assert_eq!(place.create(&Name::Log(1, 2).to_string(), &bytes), Ok(Created::New));
     write(&second, &mut read, 6..7);
     assert_eq!(standby.step(&mut copy).unwrap(), Progress::End);
+    (standby, copy, read)
+}
+
+/// A follower that goes past that end must not go on in generation 2.
+#[test]
+fn an_end_that_the_next_generation_does_not_name_is_not_followed() {
+    let place = SimPlace::new(1);
+    let (mut standby, mut copy, read) = behind_a_false_end(&place);
+    follow(&mut standby, &mut copy).unwrap();
+    assert_eq!(copy, read);
+}
+
+#[test]
+fn a_follower_for_which_only_a_snapshot_is_of_use_pauses() {
+    let place = SimPlace::new(1);
+    let (mut standby, mut copy, read) = behind_a_false_end(&place);
+    let wait = Duration::from_millis(10);
+    // The place does not show the floor, or the part of the snapshot, for a while.
+    for name in [Name::Floor(2, 1), Name::Snapshot(2, 2, 0)].map(|name| name.to_string()) {
+        let bytes = place.read(&name).unwrap();
+        place.damage(&name, None);
+        let (calls, begin) = (place.calls(), Instant::now());
+        while begin.elapsed() < 20 * wait {
+            let _ = standby.step(&mut copy);
+            assert!(!standby.wait(wait).unwrap());
+        }
+        let calls = place.calls() - calls;
+        assert!((1..400).contains(&calls), "{name}: {calls} calls");
+        place.damage(&name, bytes);
+    }
     follow(&mut standby, &mut copy).unwrap();
     assert_eq!(copy, read);
 }

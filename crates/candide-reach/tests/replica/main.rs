@@ -3,6 +3,7 @@
 
 #![cfg(feature = "engine")]
 
+mod foreign;
 mod readers;
 mod restarts;
 mod snapshots;

@@ -63,6 +63,9 @@ fn a_snapshot_that_is_interrupted_is_begun_again() {
     drop(replica);
     let mut replica = follow(&disk);
     assert_eq!(replica.note(), None, "rows may be lacking");
+    assert_eq!((replica.is_torn(), replica.last_note()), (true, Some(whole.note)));
+    let refused = replica.apply(&whole.tables, &[], &whole.note).unwrap_err().to_string();
+    assert!(refused.contains("not complete"), "{refused}");
     replica.begin_snapshot(&whole.tables).unwrap();
     // The follower begins anew without an end of the first attempt.
     whole.apply(&mut replica);

@@ -69,8 +69,8 @@ fn a_standby_whose_rows_differ_stops_and_names_the_object() {
     for (seed, wrong) in [(3, 0), (4, 1)] {
         let place = sim(seed);
         let mut primary = Primary::new(Arc::clone(&place));
-        let position = primary.change(0);
-        let standby = follow(&place, &SimDisk::new()).unwrap();
+        let (position, disk) = (primary.change(0), SimDisk::new());
+        let standby = follow(&place, &disk).unwrap();
         standby.wait_for(position, LONG).unwrap();
         primary.change(1);
         let position = primary.change(2);
@@ -91,6 +91,10 @@ fn a_standby_whose_rows_differ_stops_and_names_the_object() {
                 position.generation
             );
             assert!(failure.starts_with(&what), "{failure}");
+            // Another opening does not go on with these rows.
+            drop(standby);
+            let refused = follow(&place, &disk).unwrap_err().to_string();
+            assert!(refused.contains("has other rows than the leader had"), "{refused}");
         }
     }
 }
@@ -101,6 +105,9 @@ fn a_snapshot_whose_rows_differ_from_its_sum_is_refused() {
     let mut primary = Primary::new(Arc::clone(&place));
     primary.change(0);
     primary.snapshot_with(1);
-    let refused = follow(&place, &SimDisk::new()).unwrap_err().to_string();
-    assert!(refused.contains("differ from the leader's"), "{refused}");
+    let disk = SimDisk::new();
+    for _ in 0..2 {
+        let refused = follow(&place, &disk).unwrap_err().to_string();
+        assert!(refused.contains("differ from the leader's"), "{refused}");
+    }
 }

@@ -6,6 +6,7 @@ mod failures;
 mod following;
 mod primary;
 mod promotion;
+mod restarting;
 mod restoring;
 mod values;
 mod whole;

@@ -75,7 +75,7 @@ pub use open::Durability;
 pub use pending::{Pending, Position};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
-pub use replica::{NOTE_WORDS, Note, Replica, ReplicaError, is_own_table};
+pub use replica::{ChangedElsewhere, NOTE_WORDS, Note, Replica, ReplicaError, is_own_table};
 pub use row::Row;
 pub use runner::Runner;
 pub use scan::Scan;

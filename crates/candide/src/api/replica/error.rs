@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::notes::Note;
 use crate::error::Error;
 use std::fmt::{self, Display, Formatter};
 
@@ -43,3 +44,29 @@ impl From<Error> for ReplicaError {
         ReplicaError::Refused(error)
     }
 }
+
+/// The reason why a directory cannot follow any more: it has been opened as a database of its own,
+/// and something was changed. Nothing of that is dropped, or mixed with what comes from the other
+/// database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangedElsewhere {
+    /// What was changed.
+    pub what: String,
+    /// The note of the last whole object or snapshot.
+    pub note: Option<Note>,
+}
+
+impl Display for ChangedElsewhere {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "this directory has followed another database, and then {} by a program that did not \
+             follow; set the directory aside and follow by a new one (`candide reach rejoin`), or \
+             go on with it as a database of its own",
+            self.what
+        )
+    }
+}
+
+impl std::error::Error for ChangedElsewhere {}

@@ -10,12 +10,13 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod foreign;
 mod made;
 mod notes;
 mod rows;
 mod tables;
 
-pub use error::ReplicaError;
+pub use error::{ChangedElsewhere, ReplicaError};
 pub use notes::{NOTE_WORDS, Note};
 pub use tables::is_own_table;
 
@@ -58,7 +59,8 @@ impl<P: Replicable> Builder<P> {
     /// Rows of another type than the program's are never migrated.
     ///
     /// # Errors
-    /// As [`Builder::open`], and [`Error::NoReplica`] in [`OpenError::Target`].
+    /// As [`Builder::open`]; and, in [`OpenError::Target`], [`Error::NoReplica`] and
+    /// [`ChangedElsewhere`].
     pub fn follow(
         self,
         path: impl AsRef<Path>,
@@ -82,24 +84,28 @@ impl<P: Replicable> Builder<P> {
     ) -> Result<Replica<P>, OpenError> {
         self.migrations.wanted = Migration::Refuse;
         let db = self.open_on(disk, options)?;
-        Replica::of(db).map_err(|error| OpenError::Target(Box::new(error)))
+        let replica = Replica::of(db).map_err(|error| OpenError::Target(Box::new(error)))?;
+        replica.map_err(|changed| OpenError::Target(Box::new(changed)))
     }
 }
 
 impl<P: Replicable> Replica<P> {
     /// Returns the replica of a database that has just been opened.
-    fn of(db: Database<P>) -> Result<Replica<P>, Error> {
+    fn of(db: Database<P>) -> Result<Result<Replica<P>, ChangedElsewhere>, Error> {
         let inner = &db.inner;
         let mut session = Session::new(inner)?;
         session.acknowledge_at(Level::Memory);
         let (notes, found) = Notes::open(inner, &mut session)?;
+        if let Some(what) = foreign::difference(inner, &mut session, &found)? {
+            return Ok(Err(ChangedElsewhere { what, note: found.state.note() }));
+        }
         let tables = Tables::find(inner, &mut session, &found)?;
         let since = inner.engine.epochs.moment();
         let ts = P::Versions::open_snapshot(&inner.engine.clock, since);
         let following = Box::new(Following::at((ts, since)));
         assert!(inner.engine.following.set(following).is_ok(), "a database is opened once");
         let applier = Applier::new(inner.clone(), session, notes, tables, found.state);
-        Ok(Replica { db, applier, has_ended: false })
+        Ok(Ok(Replica { db, applier, has_ended: false }))
     }
 
     /// Returns the database, which the program reads. Until the first object or snapshot has been
@@ -113,9 +119,20 @@ impl<P: Replicable> Replica<P> {
     /// replica has to begin with a snapshot, or with the other database's first object.
     pub fn note(&self) -> Option<Note> {
         match *self.applier.state() {
-            State::Whole(note) => Some(note),
-            State::Empty | State::Torn => None,
+            State::Whole(note) | State::Changing(note) => Some(note),
+            State::Empty | State::Torn(_) => None,
         }
+    }
+
+    /// Returns the note of the last whole object or snapshot, also if rows of another snapshot have
+    /// been taken in since; `None` if there has been none.
+    pub fn last_note(&self) -> Option<Note> {
+        self.applier.state().note()
+    }
+
+    /// Returns whether rows of a snapshot have been taken in that is not complete.
+    pub fn is_torn(&self) -> bool {
+        matches!(self.applier.state(), State::Torn(_))
     }
 
     /// Returns the sum over all rows, as far as they have been applied ([`candide_log::sum`]).
@@ -128,7 +145,8 @@ impl<P: Replicable> Replica<P> {
     /// [`Replica::note`] returns afterwards.
     ///
     /// # Errors
-    /// [`ReplicaError`].
+    /// [`ReplicaError`]; [`ReplicaError::Damaged`], which does not end the replica, if it
+    /// [is torn](Replica::is_torn).
     pub fn apply(
         &mut self,
         tables: &[TableSchema],
@@ -158,6 +176,10 @@ impl<P: Replicable> Replica<P> {
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
+        if self.is_torn() && !self.has_ended {
+            let what = "rows of a snapshot are here that is not complete; begin with one";
+            return Err(ReplicaError::Damaged(what.to_owned()));
+        }
         self.begin()?;
         let applied = self.applier.apply_all(tables, records, note);
         self.end(applied)
@@ -192,6 +214,22 @@ impl<P: Replicable> Replica<P> {
         }
         let loaded = self.applier.load(&mut rows.into_iter());
         self.check_ended(loaded)
+    }
+
+    /// Ends the rows of the snapshot: those that it does not have are deleted. Then the
+    /// [sum](Replica::sum) is that of the snapshot, and readers see what they have seen before.
+    ///
+    /// # Errors
+    /// [`ReplicaError`].
+    ///
+    /// # Panics
+    /// If no snapshot has begun.
+    pub fn end_rows(&mut self) -> Result<(), ReplicaError> {
+        if self.has_ended {
+            return Err(ReplicaError::Ended);
+        }
+        let ended = self.applier.end_rows();
+        self.check_ended(ended)
     }
 
     /// Ends the snapshot: rows that it does not have are deleted.

@@ -6,11 +6,13 @@ use super::error::ReplicaError;
 use super::notes::{Note, Notes, State};
 use super::tables::{Followed, Tables};
 use crate::api::changes::{self, Failure};
+use crate::api::index_turn::move_view;
 use crate::api::row_values::take_values;
 use crate::api::session::Session;
-use crate::engine::{Protocol, TableCore};
+use crate::engine::{Following, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
+use crate::log::Level;
 use crate::schema::{Unit, Words, image_words};
 use crate::txn::{self, Tx};
 use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
@@ -100,6 +102,13 @@ impl<P: Protocol> Applier<P> {
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
+        if let State::Whole(before) | State::Changing(before) = self.state
+            && self.tables.may_change(tables, are_all)
+        {
+            self.commit(&[], Some(State::Changing(before)))?;
+            move_view(&self.inner, self.following()); // FW2: no part of the object is in it
+            self.sync()?;
+        }
         self.tables.set(&self.inner, &mut self.session, tables, are_all)?;
         let mut batch = Vec::new();
         let mut words = 0;
@@ -189,12 +198,25 @@ impl<P: Protocol> Applier<P> {
         }
     }
 
+    fn following(&self) -> &Following {
+        self.inner.engine.following.get().expect("the database follows")
+    }
+
+    /// Makes durable what has been committed, before tables are changed in the files.
+    fn sync(&self) -> Result<(), Error> {
+        let log = self.inner.engine.log.get().expect("the database lies in files");
+        let synced = log.progress.wait_while_room(self.inner.last_stamp(), Level::Durable);
+        synced.map_err(Error::Transaction)
+    }
+
     /// Notes that a snapshot is being taken in, and makes the tables that it has.
     pub(super) fn begin_loading(&mut self, tables: &[TableSchema]) -> Result<(), ReplicaError> {
-        self.commit(&[], Some(State::Torn))?;
+        self.commit(&[], Some(State::Torn(self.state.note())))?;
         self.loading = None;
-        let following = self.inner.engine.following.get().expect("the database follows");
-        following.tear(); // FW4
+        self.following().tear(); // FW4
+        if self.tables.may_change(tables, true) {
+            self.sync()?;
+        }
         self.tables.set(&self.inner, &mut self.session, tables, true)?;
         self.commit(&[], None)?;
         let has_rows = self.tables.all().any(|(_, followed)| followed.table.core.linked.sum() > 0);
@@ -269,9 +291,10 @@ impl<P: Protocol> Applier<P> {
         self.commit(&changes, None)
     }
 
-    /// Deletes the rows that the snapshot does not have, and notes that it is complete.
-    pub(super) fn end_loading(&mut self, note: &Note) -> Result<(), ReplicaError> {
-        let Loading { seen, later } = self.loading.take().expect("a snapshot has begun");
+    /// Ends the rows of the snapshot: deletes those that it does not have.
+    pub(super) fn end_rows(&mut self) -> Result<(), ReplicaError> {
+        let loading = self.loading.as_mut().expect("a snapshot has begun");
+        let (seen, later) = (loading.seen.take(), std::mem::take(&mut loading.later));
         if let Some(seen) = seen {
             let tables: Vec<_> =
                 self.tables.all().map(|(number, of)| (number, of.table.core.clone())).collect();
@@ -287,6 +310,13 @@ impl<P: Protocol> Applier<P> {
             });
             self.commit(&puts.collect::<Vec<_>>(), None)?;
         }
+        Ok(())
+    }
+
+    /// Ends the rows of the snapshot, and notes that it is complete.
+    pub(super) fn end_loading(&mut self, note: &Note) -> Result<(), ReplicaError> {
+        self.end_rows()?;
+        self.loading = None;
         self.commit(&[], Some(State::Whole(*note)))
     }
 
@@ -319,6 +349,31 @@ impl<P: Protocol> Applier<P> {
         }
         Ok(())
     }
+}
+
+/// Returns the sum of the hashes of the rows of a table.
+pub(super) fn sum_of<P: Protocol>(
+    session: &mut Session<P>,
+    core: &Arc<TableCore>,
+) -> Result<u64, Error> {
+    let keys = session.linked_keys(core);
+    let mut sum = 0u64;
+    for keys in keys.chunks(ROWS_AT_ONCE * core.layout.key_words()) {
+        let mut of_keys = 0u64;
+        session
+            .run_body(&mut |tx| {
+                of_keys = 0;
+                let (staging, mut image) = (&mut *tx.state.borrow_mut(), Image::default());
+                for key in keys.chunks(core.layout.key_words()) {
+                    let hash = hash_at(tx, staging, core, &delete(0, key), &mut image)?;
+                    of_keys = of_keys.wrapping_add(hash.unwrap_or(0));
+                }
+                Ok(())
+            })
+            .map_err(Error::Transaction)?;
+        sum = sum.wrapping_add(of_keys);
+    }
+    Ok(sum)
 }
 
 /// Returns the change that puts a row.

@@ -4,7 +4,7 @@
 
 use super::error::ReplicaError;
 use super::made::make;
-use super::notes::{Found, NOTES, TableNote};
+use super::notes::{Found, NOTES, TableNote, name_hash};
 use crate::api::changes::ChangedTable;
 use crate::api::session::Session;
 use crate::api::table_names::{drop_named, rename_named};
@@ -18,7 +18,7 @@ use candide_log::sum::table_sum;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number in the notes of a table whose changes are left out. No table has it.
-const SKIPPED: u16 = 0;
+pub(super) const SKIPPED: u16 = 0;
 
 /// What the names of tables begin with that have no name in the other database, or are about to get
 /// another one.
@@ -46,8 +46,9 @@ pub(super) struct Followed {
 impl Followed {
     /// Returns what the table of notes says of the table if its rows have this sum.
     pub(super) fn note(&self, sum: u64) -> TableNote {
-        let log_number = self.table.core.log_number.get().expect("the table is logged");
-        TableNote { log_number, sum }
+        let core = &self.table.core;
+        let log_number = core.log_number.get().expect("the table is logged");
+        TableNote { log_number, sum, name: name_hash(&core.name) }
     }
 }
 
@@ -102,7 +103,7 @@ impl Tables {
         match self.known.get(&number) {
             Some(known) => Some(known.note(sum.unwrap_or(known.sum))),
             None if self.skipped.contains(&number) => {
-                Some(TableNote { log_number: SKIPPED, sum: 0 })
+                Some(TableNote { log_number: SKIPPED, sum: 0, name: 0 })
             }
             None => None,
         }
@@ -133,6 +134,15 @@ impl Tables {
         let named =
             self.known.values().filter(|known| !known.table.core.name.starts_with(NAMELESS));
         named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.table.core.name, known.sum)))
+    }
+
+    /// Returns whether [`set`](Tables::set) may give tables that are here other names, or drop them.
+    pub(super) fn may_change(&self, tables: &[TableSchema], are_all: bool) -> bool {
+        let is_among = |(number, known): (u32, &Followed)| {
+            let name = &*known.table.core.name;
+            tables.iter().any(|table| table.number == number || table.name == *name)
+        };
+        are_all && !self.known.is_empty() || !tables.is_empty() && self.all().any(is_among)
     }
 
     /// Changes the tables to these, which are all that have changed, in order; or all that there
@@ -192,10 +202,14 @@ impl Tables {
             self.known.iter().find(|(of, known)| **of != number && *known.table.core.name == *name);
         if let Some((other, known)) = other {
             rename_named(inner, &known.table.core.name.to_string(), &nameless(*other))?;
+            self.unnoted.insert(*other);
         }
         match self.known.get(&number) {
             Some(known) if *known.table.core.name == *name => {}
-            Some(known) => rename_named(inner, &known.table.core.name.to_string(), &name)?,
+            Some(known) => {
+                rename_named(inner, &known.table.core.name.to_string(), &name)?;
+                self.unnoted.insert(number);
+            }
             None => {
                 let table = TableSchema { name, state: TableState::InUse, ..table.clone() };
                 let made = ChangedTable::new(make(inner, table.clone())?, &table);
