@@ -145,8 +145,8 @@ impl Follower {
         })
     }
 
-    /// Waits until the next object is there, at most for `timeout`. Returns whether it is. If only a
-    /// newer snapshot is of use, it pauses for a moment.
+    /// Waits until the next object is there, at most for `timeout`. Returns whether it is. If only
+    /// a newer snapshot is of use, it pauses for a moment.
     ///
     /// # Errors
     /// [`ReachError::Place`].

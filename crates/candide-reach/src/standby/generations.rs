@@ -72,9 +72,9 @@ impl Generations {
         }
     }
 
-    /// Notes that stamps begin anew with the first object of a generation, which comes behind one of
-    /// generation `last`: no transactions of earlier generations come any more. Those between have
-    /// no objects.
+    /// Notes that stamps begin anew with the first object of a generation, which comes behind one
+    /// of generation `last`: no transactions of earlier generations come any more. Those between
+    /// have no objects.
     pub(super) fn end(&mut self, last: u64, generation: u64) {
         self.0.values_mut().filter(|of| of.own.is_some()).for_each(|of| of.has_ended = true);
         let between = (last + 1).max(generation.saturating_sub(EARLIER as u64))..generation;

@@ -45,8 +45,8 @@ impl Reached {
         self.change(|state| state.generations = generations);
     }
 
-    /// Notes that stamps begin anew with the first object of a generation, which comes behind one of
-    /// generation `last`: no transactions of earlier generations come any more.
+    /// Notes that stamps begin anew with the first object of a generation, which comes behind one
+    /// of generation `last`: no transactions of earlier generations come any more.
     pub(super) fn end(&self, last: u64, generation: u64) {
         self.change(|state| state.generations.end(last, generation));
     }

@@ -215,8 +215,8 @@ fn a_promoted_follower_goes_on_from_its_position_or_from_a_newer_floor() {
     }
 }
 
-/// A superseded process ends generation 1 at a place whose block a later leader has deleted. Returns
-/// a follower that has read that end, what it has, and all that was written.
+/// A superseded process ends generation 1 at a place whose block a later leader has deleted.
+/// Returns a follower that has read that end, what it has, and all that was written.
 fn behind_a_false_end(place: &SimPlace) -> (Follower, Writes, Writes) {
     let (first, mut writes) = claim(place, &request(1, &[])).unwrap();
     write(&first, &mut writes, 1..2);

@@ -136,7 +136,8 @@ impl Tables {
         named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.table.core.name, known.sum)))
     }
 
-    /// Returns whether [`set`](Tables::set) may give tables that are here other names, or drop them.
+    /// Returns whether [`set`](Tables::set) may give other names to tables that are here, or drop
+    /// some.
     pub(super) fn may_change(&self, tables: &[TableSchema], are_all: bool) -> bool {
         let is_among = |(number, known): (u32, &Followed)| {
             let name = &*known.table.core.name;
