@@ -51,8 +51,10 @@ impl Leader {
     fn open(world: &Arc<World>, disk: SimDisk, handle: usize) -> Result<Leader, String> {
         let place = world.place(handle);
         let begun = Instant::now();
+        let under_way = 1 + world.draw(6) as usize;
         let db = loop {
-            let options = ReplicateOptions::new().replicate_every(Duration::from_millis(1));
+            let options = ReplicateOptions::new().objects_under_way(under_way);
+            let options = options.replicate_every(Duration::from_millis(1));
             let log = LogOptions::new().segment_bytes(16 << 10).acknowledge(Level::Memory);
             let log = log.replicate_with(place.clone(), options);
             match Database::<Mvcc>::builder().open_on(Arc::new(disk.clone()), log) {
