@@ -20,6 +20,8 @@ struct State {
     /// The number of the last one that has succeeded.
     done: u64,
     is_running: bool,
+    /// The number of calls that wait.
+    waiting: u64,
 }
 
 impl Syncs {
@@ -27,9 +29,11 @@ impl Syncs {
     pub(super) fn share(&self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut state = self.state();
         let due = state.begun + 1;
+        state.waiting += 1;
         while state.is_running && state.done < due {
             state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting -= 1;
         if state.done >= due {
             return Ok(());
         }
@@ -43,7 +47,9 @@ impl Syncs {
         if synced.is_ok() {
             state.done = number;
         }
-        self.ended.notify_all();
+        if state.waiting > 0 {
+            self.ended.notify_all();
+        }
         synced
     }
 
@@ -62,7 +68,7 @@ mod tests {
     #[test]
     fn calls_share_a_sync_that_begins_after_them_and_succeeds() {
         let (syncs, begun) = (Syncs::default(), AtomicU64::new(0));
-        let (is_open, waiting) = (AtomicBool::new(false), AtomicU64::new(0));
+        let is_open = AtomicBool::new(false);
         let sync = || {
             let number = begun.fetch_add(1, Ordering::SeqCst);
             while number == 0 && !is_open.load(Ordering::SeqCst) {
@@ -75,18 +81,10 @@ mod tests {
             while begun.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }
-            let others: Vec<_> = (0..5)
-                .map(|_| {
-                    scope.spawn(|| {
-                        waiting.fetch_add(1, Ordering::SeqCst);
-                        syncs.share(sync)
-                    })
-                })
-                .collect();
-            while waiting.load(Ordering::SeqCst) < 5 {
+            let others: Vec<_> = (0..5).map(|_| scope.spawn(|| syncs.share(sync))).collect();
+            while syncs.state().waiting < 5 {
                 thread::yield_now();
             }
-            thread::sleep(std::time::Duration::from_millis(50));
             assert_eq!(begun.load(Ordering::SeqCst), 1, "one at a time");
             is_open.store(true, Ordering::SeqCst);
             first.join().unwrap().unwrap();
