@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         let words = "read-only transactions that see the past do not agree with real time: leave out --strict or --past";
         return Err(Failure::Usage(words.to_string()));
     }
-    if args.past.subsec_nanos() % 1_000_000 != 0 {
+    if !args.past.subsec_nanos().is_multiple_of(1_000_000) {
         let words = "--past is in whole milliseconds, such as 1ms or 2s";
         return Err(Failure::Usage(words.to_string()));
     }
