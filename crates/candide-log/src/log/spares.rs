@@ -9,7 +9,7 @@ use crate::names;
 use std::collections::VecDeque;
 use std::io;
 
-/// The bytes of zeros that are written, and made durable, at once; more if blocks are large.
+/// The bytes of zeros that are written, and made durable, at once.
 pub(crate) const STEP_BYTES: u64 = 1 << 20;
 /// The bytes of one part of a write of zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -68,14 +68,14 @@ impl Spares {
         self.unfinished.take().unwrap_or_else(|| Spare { name: self.name(), file: None, bytes: 0 })
     }
 
-    /// Fills a part of a file of `bytes`, `step` bytes at most, and makes that part durable.
-    pub(crate) fn prepare(&mut self, disk: &dyn Disk, bytes: u64, step: u64) -> io::Result<()> {
+    /// Fills a part of a file of `bytes`, and makes that part durable.
+    pub(crate) fn prepare(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         if self.ready.iter().any(|spare| spare.bytes >= bytes) {
             return Ok(());
         }
         let reserved = self.reserve();
         let unfinished = self.unfinished.insert(reserved);
-        unfinished.write_step(disk, bytes, step)?;
+        unfinished.write_step(disk, bytes)?;
         if let Err(error) = unfinished.sync() {
             // The contents of the file are unknown, and no later sync would report that.
             self.abandon(disk);
@@ -112,7 +112,7 @@ impl Spare {
     /// last one becomes durable together with the header of the segment.
     pub(crate) fn fill(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         while self.bytes < bytes {
-            self.write_step(disk, bytes, STEP_BYTES)?;
+            self.write_step(disk, bytes)?;
             if self.bytes < bytes {
                 self.sync()?;
             }
@@ -120,15 +120,14 @@ impl Spare {
         Ok(())
     }
 
-    /// Writes the next zeros, `step` at most, up to `bytes`. Creates the file if there is only a
-    /// name.
-    fn write_step(&mut self, disk: &dyn Disk, bytes: u64, step: u64) -> io::Result<()> {
+    /// Writes the next zeros, up to `bytes`. Creates the file if there is only a name.
+    fn write_step(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
             None => disk.create(&self.name)?,
         };
         let file = self.file.insert(file);
-        let count = bytes.saturating_sub(self.bytes).min(step);
+        let count = bytes.saturating_sub(self.bytes).min(STEP_BYTES);
         write_zeros(&**file, self.bytes, count)?;
         self.bytes += count;
         Ok(())

@@ -285,10 +285,7 @@ impl Log {
         if self.offset < self.segment.bytes / 2 || self.is_making_room() {
             return Ok(());
         }
-        // With four times the bytes of each block, a file twice as large is full before the second
-        // half of the segment is.
-        let step = self.last.size().saturating_mul(4).max(STEP_BYTES);
-        let prepared = self.spares.prepare(&**self.disk, self.next_bytes(), step);
+        let prepared = self.spares.prepare(&**self.disk, self.next_bytes());
         prepared.map_err(|error| self.full_or_failed(error))
     }
 

@@ -107,23 +107,6 @@ fn a_round_that_is_larger_than_a_segment_gets_one_of_its_own() {
 }
 
 #[test]
-fn segments_become_large_although_blocks_are() {
-    let disk = SimDisk::new();
-    let large = StoreOptions { segment_bytes: 8 << 20, ..options() };
-    let Opened { store, mut log, .. } = open_with(disk.clone(), &large).unwrap();
-    store.add_table(schema("accounts")).unwrap();
-    for cut in 1..=40 {
-        let record = put(cut, 1, 1, cut);
-        let records = record.repeat((1 << 20) / size_of_val(&record[..]));
-        log.write(&[&records], cut).unwrap();
-        log.sync().unwrap();
-        log.prepare().unwrap();
-    }
-    let segments = names(&disk).iter().filter(|name| name.starts_with("log-")).count();
-    assert!(segments <= 10, "40 MiB are in {segments} segments of at most 8 MiB");
-}
-
-#[test]
 fn a_checkpoint_replaces_the_log() {
     let disk = SimDisk::new();
     fill(disk.clone(), &options(), 30);
