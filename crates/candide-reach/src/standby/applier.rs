@@ -327,9 +327,8 @@ impl Receiver for Applier {
                 self.reached.leap();
                 self.generations.leap();
             } else if anew {
-                let last = self.noted.map_or(0, |noted| noted.last.generation);
-                self.reached.end(last, header.generation);
-                self.generations.end(last, header.generation);
+                self.reached.end();
+                self.generations.end();
             }
         } else if self.noted.is_none() {
             return Err("the first object has no catalog".into());

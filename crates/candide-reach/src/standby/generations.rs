@@ -72,15 +72,9 @@ impl Generations {
         }
     }
 
-    /// Notes that stamps begin anew with the first object of a generation, which comes behind one
-    /// of generation `last`: no transactions of earlier generations come any more. Those between
-    /// have no objects.
-    pub(super) fn end(&mut self, last: u64, generation: u64) {
+    /// Notes that stamps begin anew: no transactions of earlier generations come any more.
+    pub(super) fn end(&mut self) {
         self.0.values_mut().filter(|of| of.own.is_some()).for_each(|of| of.has_ended = true);
-        let between = (last + 1).max(generation.saturating_sub(EARLIER as u64))..generation;
-        for of in between {
-            self.0.insert(of, Generation { has_ended: true, ..Generation::default() });
-        }
     }
 
     /// Notes that a snapshot has taken the place of objects: what they had is not known.
@@ -109,7 +103,7 @@ mod tests {
         known.reach(2, 2, (2, 20));
         known.leap();
         known.reach(4, 9, (9, 40));
-        known.end(4, 6);
+        known.end();
         known.reach(6, 3, (3, 50));
         let earlier = known.earlier(6);
         let mut read = Generations::of(6, &earlier);
@@ -119,7 +113,7 @@ mod tests {
                 assert_eq!(read.has(generation, stamp), expected, "{generation} {stamp}");
             }
         }
-        assert_eq!((read.has(3, 1), read.has(5, 1)), (None, Some(false)));
+        assert_eq!((read.has(3, 1), read.has(5, 1)), (None, None));
         assert_eq!((read.has(4, 40), read.has(4, 41)), (Some(true), Some(false)));
         assert_eq!(read.earlier(6), earlier);
     }

@@ -45,10 +45,9 @@ impl Reached {
         self.change(|state| state.generations = generations);
     }
 
-    /// Notes that stamps begin anew with the first object of a generation, which comes behind one
-    /// of generation `last`: no transactions of earlier generations come any more.
-    pub(super) fn end(&self, last: u64, generation: u64) {
-        self.change(|state| state.generations.end(last, generation));
+    /// Notes that stamps begin anew: no transactions of earlier generations come any more.
+    pub(super) fn end(&self) {
+        self.change(|state| state.generations.end());
     }
 
     /// Notes that a snapshot has taken the place of objects: what they had is not known.
