@@ -66,8 +66,8 @@ struct Next {
     is_current: bool,
     /// When the last object was begun.
     before: Instant,
-    /// Whether a thread has failed, or panicked, while it made an object: what it has read may be in
-    /// none.
+    /// Whether a thread has failed, or panicked, while it made an object: what it has read may be
+    /// in none.
     is_torn: bool,
 }
 
@@ -144,8 +144,8 @@ impl Sender {
         self.shared.wake_all();
     }
 
-    /// Writes one object after another, until the close or a failure. A place is the program's code,
-    /// which may panic.
+    /// Writes one object after another, until the close or a failure. A place is the program's
+    /// code, which may panic.
     fn write_to_end(&self) {
         self.shared.state().threads.push(thread::current().id());
         let panicked = |_| Err(io::Error::other("a thread that writes to the place has panicked"));
