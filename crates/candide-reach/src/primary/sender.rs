@@ -19,6 +19,7 @@ use candide_log::schema::TableSchema;
 use candide_log::store::{Feed, LogPlace, Replies, Run};
 use std::io;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
@@ -65,6 +66,9 @@ struct Next {
     is_current: bool,
     /// When the last object was begun.
     before: Instant,
+    /// Whether a thread has failed, or panicked, while it made an object: what it has read may be
+    /// in none.
+    is_torn: bool,
 }
 
 /// What an append is to do.
@@ -106,6 +110,7 @@ impl Sender {
             catalog: None,
             is_current: false,
             before: Instant::now(),
+            is_torn: false,
         };
         let (feed, next) = (Mutex::new(feed), Mutex::new(next));
         Sender { shared, options, database, leader, feed, replies, own, next }
@@ -139,10 +144,13 @@ impl Sender {
         self.shared.wake_all();
     }
 
-    /// Writes one object after another, until the close or a failure.
+    /// Writes one object after another, until the close or a failure. A place is the program's
+    /// code, which may panic.
     fn write_to_end(&self) {
         self.shared.state().threads.push(thread::current().id());
-        if let Err(failure) = self.write_all() {
+        let panicked = |_| Err(io::Error::other("a thread that writes to the place has panicked"));
+        let written = catch_unwind(AssertUnwindSafe(|| self.write_all()));
+        if let Err(failure) = written.unwrap_or_else(panicked) {
             self.replies.fail(failure);
             self.shared.state().is_over = true;
             self.shared.wake_all();
@@ -167,15 +175,27 @@ impl Sender {
         self.feed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the next object, once there is something to write. `None` at the end.
+    /// Makes the next object, once there is something to write. `None` at the end, and if another
+    /// thread has failed meanwhile.
     fn begin(&self) -> io::Result<Option<(Offer, Reached)>> {
         let mut next = self.next();
+        // PR1: nothing comes behind what was read and is in no object.
+        if std::mem::replace(&mut next.is_torn, true) {
+            return Ok(None);
+        }
+        let begun = self.work(&mut next);
+        next.is_torn = begun.is_err();
+        begun
+    }
+
+    /// Makes the next object, once there is something to write. `None` at the end.
+    fn work(&self, next: &mut Next) -> io::Result<Option<(Offer, Reached)>> {
         loop {
-            let ControlFlow::Continue(work) = self.await_work(&next) else { return Ok(None) };
+            let ControlFlow::Continue(work) = self.await_work(next) else { return Ok(None) };
             next.before = Instant::now();
             match work {
-                Work::Append(append) => return self.append(&mut next, &append),
-                Work::Restart => self.restart(&mut next)?,
+                Work::Append(append) => return self.append(next, &append),
+                Work::Restart => self.restart(next)?,
             }
         }
     }

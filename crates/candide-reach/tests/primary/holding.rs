@@ -15,6 +15,8 @@ struct Held {
     /// All objects of the log that were asked for and not answered, and the most at a time.
     open: BTreeSet<String>,
     most: usize,
+    /// Whether the next one panics.
+    panics: bool,
 }
 
 /// A place that does not answer for the objects that it holds.
@@ -43,6 +45,11 @@ impl Holding {
         let mut held = self.held();
         held.next = 0;
         held.names.clear();
+    }
+
+    /// Panics at the next object of the log that is created.
+    pub fn panic(&self) {
+        self.held().panics = true;
     }
 
     /// Returns what answers for all objects when it is dropped, so that a close need not wait.
@@ -77,6 +84,10 @@ impl Place for Holding {
         }
         {
             let mut held = self.held();
+            if std::mem::take(&mut held.panics) {
+                drop(held);
+                panic!("a place panics");
+            }
             held.open.insert(name.to_string());
             held.most = held.most.max(held.open.len());
             if held.next > 0 && held.names.insert(name.to_string()) {

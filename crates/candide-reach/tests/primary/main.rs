@@ -5,6 +5,7 @@
 mod alone;
 mod bad_input;
 mod crashes;
+mod failing;
 mod holding;
 mod promoted;
 mod refusing;

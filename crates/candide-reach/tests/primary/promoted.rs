@@ -2,7 +2,7 @@
 
 use crate::rows::{counts, read};
 use crate::snapshots::{briefly, follow};
-use crate::{Item, insert, open, quickly, replicated, uuid};
+use crate::{Item, eventually, insert, open, quickly, replicated, uuid};
 use candide::{Abort, Database, Level, LogOptions, Mvcc, OpenError, Table};
 use candide_log_testing::SimDisk;
 use candide_reach::object::{Kind, Object};
@@ -43,6 +43,8 @@ fn a_promoted_standby_goes_on_in_the_place_and_so_does_its_directory() {
     let second = SimDisk::default();
     let standby = follow_on(&place, &second).unwrap();
     let other = follow(&place);
+    // The first object may have been made before the table.
+    eventually(|| standby.database().table::<Item>("items").is_ok());
     let there = standby.database().table::<Item>("items").unwrap();
     let early = standby.database().with(replicated()).run(|tx| there.read(tx, 1, Item::COUNT));
     assert_eq!(early, Err(Abort::NotReplicated));
