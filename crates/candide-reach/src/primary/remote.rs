@@ -34,6 +34,7 @@ use super::options::{ReplicateOptions, UNDER_WAY_MAX};
 use super::sender::{OBJECT_BYTES, Sender};
 use super::shared::{Shared, State};
 use crate::access::Patience;
+use crate::error::ReachError;
 use crate::leader::Leader;
 use crate::place::Place;
 use candide_log::OpenError;
@@ -194,7 +195,7 @@ impl Remote for Primary {
             let has_led = Note::of(unopened)?.is_some_and(|note| !note.is_following);
             if has_led {
                 let what = "this directory has led; set it aside, and follow by a new one";
-                return Err(OpenError::Remote(what.into()));
+                return Err(refused(ReachError::Misuse(what.to_string())));
             }
             return Ok(());
         }

@@ -113,6 +113,13 @@ fn follow(
             Err(StandbyError::Nothing | StandbyError::Reach(ReachError::Place(_))) => {
                 thread::sleep(LOOK);
             }
+            // It was killed while it took over, and had led already.
+            Err(StandbyError::Open(OpenError::Remote(error)))
+                if matches!(error.downcast_ref(), Some(ReachError::Misuse(_))) =>
+            {
+                say(&Said::Led).map_err(text)?;
+                return Ok(Some(false));
+            }
             Err(error) => return Err(text(error)),
         }
     };

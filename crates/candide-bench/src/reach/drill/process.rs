@@ -114,7 +114,8 @@ impl Process {
     pub(super) fn kill(&mut self) -> Result<(), String> {
         self.is_killed = true;
         self.paused = None;
-        self.child.kill().map_err(|error| format!("a process cannot be killed: {error}"))
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        ended.map(drop).map_err(|error| format!("a process cannot be killed: {error}"))
     }
 
     /// Pauses the process, or lets it go on.
