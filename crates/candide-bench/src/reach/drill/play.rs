@@ -345,11 +345,13 @@ impl Play {
             _ => {}
         }
         let Some(member) = member else { return Ok(()) };
+        // A leader may find at its next floor only that a promotion that has failed has sealed it.
+        let stays = self.is_ending && self.leader().is_some();
         let process = &mut self.members[member].process;
         match said {
             Said::Follows => {
                 process.follows = true;
-                if self.is_ending {
+                if stays {
                     process.tell(Told::Stay);
                 }
             }
