@@ -338,6 +338,9 @@ impl Play {
                     Some(member) => self.members[member].process.leads = Some(generation),
                     None => self.led.push((number, generation)),
                 }
+                if self.is_ending {
+                    self.let_all_stay();
+                }
                 return Ok(());
             }
             Said::Saw(read, found) => return self.ledger.see(read, &found),
@@ -392,6 +395,11 @@ impl Play {
         Ok(())
     }
 
+    /// Lets no process that follows take over any more.
+    fn let_all_stay(&mut self) {
+        self.members.iter_mut().for_each(|member| member.process.tell(Told::Stay));
+    }
+
     /// Ends the drill: the leader stops, and the standbys come to the same state.
     fn end(&mut self) -> Result<Lasts, String> {
         self.heal();
@@ -400,12 +408,10 @@ impl Play {
         self.pass(QUIET_END)?;
         self.progress("a transaction at the end")?;
         self.is_ending = true;
-        for member in &mut self.members {
-            if member.process.paused.is_some() {
-                member.process.pause(None)?;
-            }
-            member.process.tell(Told::Stay);
+        for member in self.members.iter_mut().filter(|member| member.process.paused.is_some()) {
+            member.process.pause(None)?;
         }
+        self.let_all_stay();
         let is_calm = |play: &Play| {
             let up = |member: &&Member| member.process.is_up();
             let leads = play.members.iter().filter(up).filter(|one| one.process.leads.is_some());

@@ -114,10 +114,16 @@ protocol_tests!(concurrent: values_of_an_idle_session_are_dropped_by_the_next_tr
 fn values_of_an_idle_session_are_dropped_by_the_next_transaction<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     let mut idle = db.session().unwrap();
-    idle.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
-    // This pin keeps the session from dropping the value by itself, when epochs have passed.
+    // While this pin holds back the bound and the horizon, the session collects once, and not the
+    // value that it replaces afterwards.
     let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
     epochs.pin(&slot);
+    let pinned = slot.pinned_epoch();
+    eventually("the epoch of the pin", || {
+        [epochs.bound(), epochs.horizon()].map(Some) == [pinned, pinned]
+    });
+    idle.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
+    idle.run(|_| Ok(())).unwrap();
     idle.run(|tx| values.set(tx, 1, ledger.probe())).unwrap();
     epochs.unpin(&slot);
     epochs.unregister(&slot);
